@@ -1,0 +1,1 @@
+"""Other libraries of local differential privacy, run in an environment of their own."""

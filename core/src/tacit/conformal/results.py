@@ -1,0 +1,151 @@
+"""What a calibration returns: a threshold to use, or the number of records it would take."""
+
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tacit.conformal.document import Document, Fields
+from tacit.errors import InvalidDocument, InvalidProbabilities
+from tacit.exact import level, positive
+from tacit.scores import Score, check_probabilities, score_from_dict
+
+EXCHANGEABLE = "New records are exchangeable with the calibration records."
+POPULATION = (
+    "The population is the mixture the contributing sites form, weighted by their contributions."
+)
+EVERY_CLASS = "The threshold is the largest score there is: every class is in every set."
+
+
+class Guarantee(StrEnum):
+    """What a coverage of 1-α is worth.
+
+    marginal: at least 1-α on average over calibration sets.
+    nominal: aimed at, without a finite-sample statement.
+    comparison: aimed above 1-α by a correction whose constant is not proved.
+    certified: at least 1-α with probability at least 1-δ over records and coins.
+    """
+
+    MARGINAL = "marginal"
+    NOMINAL = "nominal"
+    COMPARISON = "comparison"
+    CERTIFIED = "certified"
+
+
+@dataclass(frozen=True)
+class Calibration(Document):
+    """A threshold t, what is known about it, and the sets C_t(x) = {y : S(x, y) ≤ t} it makes."""
+
+    kind: ClassVar[str] = "calibration"
+
+    method: str
+    score: Score
+    k: int
+    threshold: float
+    n: int
+    """Calibration records counted."""
+    alpha: float
+    guarantee: Guarantee
+    coverage: float
+    """The estimate of the coverage at the threshold, from the calibration records themselves."""
+    delta: float | None = None
+    correction: float | None = None
+    """Δ, by how much the target was raised above 1-α (None: not at all)."""
+    epsilon: float | None = None
+    """The exact ε of the channel the reports came through (None: not private)."""
+    resolution: float | None = None
+    """The estimated coverage of the grid cell below the threshold (None: exact, no grid)."""
+    assumptions: tuple[str, ...] = (EXCHANGEABLE, POPULATION)
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        self.score.range(self.k)
+        level(self.alpha, "α")
+        if self.delta is not None:
+            level(self.delta, "δ")
+        if self.correction is not None:
+            positive(self.correction, "Δ")
+        if self.epsilon is not None:
+            positive(self.epsilon, "ε")
+
+    def sets(
+        self, probabilities: ArrayLike, uniforms: ArrayLike | None = None
+    ) -> NDArray[np.bool_]:
+        """The prediction sets of new records, as an (n, k) table of memberships."""
+        table = check_probabilities(probabilities)
+        if table.shape[1] != self.k:
+            raise InvalidProbabilities(
+                f"This threshold is for {self.k} classes; the table has {table.shape[1]} columns."
+            )
+        return self.score.of_all(table, uniforms) <= self.threshold
+
+    def _to_fields(self) -> dict[str, Any]:
+        return {**asdict(self), "score": self.score.to_dict()}
+
+    @classmethod
+    def _from_fields(cls, fields: Fields) -> Self:
+        guarantee = fields.text("guarantee")
+        if guarantee not in list(Guarantee):
+            raise InvalidDocument(f"guarantee must be one of: {', '.join(Guarantee)}.")
+        return cls(
+            method=fields.text("method"),
+            score=score_from_dict(fields.mapping("score")),
+            k=fields.integer("k"),
+            threshold=fields.number("threshold"),
+            n=fields.integer("n"),
+            alpha=fields.number("alpha"),
+            guarantee=Guarantee(guarantee),
+            coverage=fields.number("coverage"),
+            delta=fields.number_or_none("delta"),
+            correction=fields.number_or_none("correction"),
+            epsilon=fields.number_or_none("epsilon"),
+            resolution=fields.number_or_none("resolution"),
+            assumptions=fields.texts("assumptions"),
+            notes=fields.texts("notes"),
+        )
+
+
+@dataclass(frozen=True)
+class NotCertifiable(Document):
+    """With n records the target 1-α+Δ would be 1 or more; `needed` records would do."""
+
+    kind: ClassVar[str] = "not-certifiable"
+
+    method: str
+    n: int
+    needed: int
+    """The smallest n at which Δ is below α."""
+    alpha: float
+    delta: float
+    correction: float
+    """Δ at n."""
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        level(self.alpha, "α")
+        level(self.delta, "δ")
+        positive(self.correction, "Δ")
+        positive(self.epsilon, "ε")
+
+    def __str__(self) -> str:
+        return (
+            f"Not certifiable with {self.n} records: Δ = {self.correction:.3f} is not below "
+            f"α = {self.alpha:g}. {self.needed} records would do."
+        )
+
+    def _to_fields(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def _from_fields(cls, fields: Fields) -> Self:
+        return cls(
+            method=fields.text("method"),
+            n=fields.integer("n"),
+            needed=fields.integer("needed"),
+            alpha=fields.number("alpha"),
+            delta=fields.number("delta"),
+            correction=fields.number("correction"),
+            epsilon=fields.number("epsilon"),
+        )

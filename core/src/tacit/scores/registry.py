@@ -1,0 +1,39 @@
+"""Scores by the name they have in documents."""
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+from tacit.errors import InvalidDocument, InvalidNoise, InvalidParameter
+from tacit.scores.adaptive import APS, RAPS, RandomizedAPS
+from tacit.scores.base import Score
+from tacit.scores.hps import HPS
+from tacit.scores.margin import Margin
+from tacit.scores.rank import SAPS, TopK
+from tacit.scores.robust import NoiseRobust
+
+_SCORES: dict[str, type[Score]] = {
+    score.name: score for score in (HPS, APS, RandomizedAPS, RAPS, SAPS, TopK, Margin, NoiseRobust)
+}
+
+
+def score_from_dict(document: Mapping[str, Any]) -> Score:
+    """The score that `Score.to_dict` describes as {"name": …, parameter: value, …}."""
+    if not isinstance(document, Mapping):
+        raise InvalidDocument("A score is a JSON object with a name and its parameters.")
+    parameters = dict(document)
+    name = parameters.pop("name", None)
+    if not isinstance(name, str) or name not in _SCORES:
+        raise InvalidDocument(f"There is no score named {name!r}, only {', '.join(_SCORES)}.")
+    kind = _SCORES[name]
+    expected = {field.name for field in fields(kind)}
+    if parameters.keys() != expected:
+        raise InvalidDocument(
+            f"The parameters of {name} are {sorted(expected)}, not {sorted(map(str, parameters))}."
+        )
+    if "base" in parameters:
+        parameters["base"] = score_from_dict(parameters["base"])
+    try:
+        return kind(**parameters)
+    except (InvalidParameter, InvalidNoise) as error:
+        raise InvalidDocument(f"A parameter of {name} is not valid. {error}") from error

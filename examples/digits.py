@@ -1,0 +1,12 @@
+"""The library's story on real data: `make demo`, or `python examples/digits.py --help`."""
+
+import sys
+from pathlib import Path
+
+# Run as a script, Python looks for modules beside this file only, not at the repository's root.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from examples.digits_story.main import main
+
+if __name__ == "__main__":
+    sys.exit(main())

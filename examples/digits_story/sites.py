@@ -1,0 +1,80 @@
+"""What runs at a site: it holds records and decides what leaves."""
+
+import secrets
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from examples.digits_story.data import Records
+from examples.digits_story.model import Classifier
+from tacit.conformal import Answers, Question
+from tacit.mechanisms import BinaryRandomizedResponse, RandomizedResponse, RecordCoins
+from tacit.scores import Score
+
+SIZES = {"Ash": 500, "Birch": 350, "Cedar": 200, "Elm": 150, "Fir": 50}
+
+
+class LabelReports(NamedTuple):
+    """What leaves a site in a label campaign: features as they are, labels randomized."""
+
+    images: NDArray[np.float64]
+    labels: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class ScoreCampaign:
+    """What a site must know to answer questions about its scores."""
+
+    name: str
+    model: Classifier
+    score: Score
+    mechanism: BinaryRandomizedResponse
+    rounds: int
+
+
+@dataclass(frozen=True)
+class Site:
+    """Records, and the key from which every record's coins come: neither leaves the site.
+
+    The coins are a function of key, record and campaign, so a second try after a crash sends the
+    same report again and reveals nothing more.
+    """
+
+    name: str
+    records: Records = field(repr=False)
+    record_keys: NDArray[np.uint8] = field(repr=False)
+    key: bytes = field(repr=False, default_factory=lambda: secrets.token_bytes(32))
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def report_labels(self, mechanism: RandomizedResponse) -> LabelReports:
+        """LDP-CP-L: every image as it is, with a randomized label."""
+        coins = RecordCoins(self.key, self.record_keys, purpose="labels")
+        return LabelReports(self.records.images, mechanism.privatize(self.records.labels, coins))
+
+    def answer(self, question: Question, campaign: ScoreCampaign) -> Answers:
+        """LDP-CP-S: one randomized bit, "my score is at most t", for each record of the round.
+
+        The round of a record is fixed by its row before any question is known.
+        """
+        share = slice(question.round, None, campaign.rounds)
+        records = self.records[share]
+        probabilities = campaign.model.probabilities(records.images)
+        bits = campaign.score.of_labels(probabilities, records.labels) <= question.threshold
+        coins = RecordCoins(self.key, self.record_keys[share], purpose=campaign.name)
+        return Answers.of(campaign.mechanism.privatize(bits, coins))
+
+
+def settle(records: Records) -> list[Site]:
+    """Five sites of different sizes that together hold the records."""
+    sites = []
+    start = 0
+    for name, size in SIZES.items():
+        part = records[start : start + size]
+        record_keys = np.frombuffer(secrets.token_bytes(16 * size), dtype=np.uint8)
+        sites.append(Site(name, part, record_keys.reshape(size, 16)))
+        start += size
+    return sites

@@ -1,0 +1,363 @@
+"""LDP-CP-S and S* as state machines, against plain ones on the same answers and coins."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from tacit.conformal import (
+    Answers,
+    BinarySearch,
+    Calibration,
+    CertifiedSearch,
+    Guarantee,
+    NotCertifiable,
+    Question,
+    ldp_cp_s,
+    run,
+)
+from tacit.conformal.results import EVERY_CLASS
+from tacit.errors import InvalidBits, InvalidClassCount, InvalidParameter
+from tacit.mechanisms import BinaryChannel, BinaryRandomizedResponse, RecordCoins
+from tacit.scores import APS, HPS, RAPS, Margin, Score, TopK
+from tests.support import searches
+from tests.support.coins import KnownCoins, known_words
+
+SCORES: list[Score] = [HPS(), RAPS(0.1, 1), Margin(), TopK()]
+channels = st.sampled_from([BinaryChannel.for_epsilon(e) for e in (0.5, 1.0, 4.0)]) | st.just(
+    BinaryChannel(2**62)
+)
+alphas = st.sampled_from([0.05, 0.1, 0.25, 0.5])
+
+
+@st.composite
+def rounds_of_answers(draw: st.DrawFn) -> list[list[bool]]:
+    """A few rounds of bits, some of them empty, many near nine in ten."""
+    size = st.integers(0, 20)
+    often = st.integers(0, 9).map(bool)
+    answers = size.flatmap(lambda n: st.lists(often | st.booleans(), min_size=n, max_size=n))
+    return draw(st.lists(answers, min_size=1, max_size=9))
+
+
+def replay(
+    search: BinarySearch | CertifiedSearch, rounds: Sequence[Sequence[bool]]
+) -> tuple[Calibration, list[float]]:
+    asked: list[float] = []
+    first = search._first()
+    step: Question | Calibration = first
+    while isinstance(step, Question):
+        asked.append(step.threshold)
+        step = search.advance(step, Answers.of(np.array(rounds[step.round], dtype=bool)))
+    return step, asked
+
+
+@given(rounds_of_answers(), channels, alphas, st.sampled_from(SCORES), st.integers(0, 4))
+def test_the_thesis_search_asks_and_returns_what_a_plain_one_does(
+    rounds: list[list[bool]], channel: BinaryChannel, alpha: float, score: Score, twentieths: int
+) -> None:
+    search = BinarySearch(score, 3, channel, alpha, 1000, len(rounds), twentieths / 20)
+    result, asked = replay(search, rounds)
+    plain = searches.thesis_search(
+        lambda number, _: rounds[number],
+        limits=score.range(3),
+        rounds=len(rounds),
+        ratio=channel.ratio,
+        alpha=Fraction(str(alpha)),
+        tolerance=Fraction(twentieths, 20),
+    )
+    assert asked == plain.asked
+    assert (result.threshold, result.n) == (plain.threshold, plain.answered)
+    assert (result.method, result.guarantee) == ("ldp-cp-s", Guarantee.NOMINAL)
+    assert (result.epsilon, result.k, result.alpha) == (channel.epsilon, 3, alpha)
+
+
+@given(rounds_of_answers(), channels, alphas, st.sampled_from(SCORES))
+def test_the_certified_search_asks_and_returns_what_a_plain_one_does(
+    rounds: list[list[bool]], channel: BinaryChannel, alpha: float, score: Score
+) -> None:
+    search = CertifiedSearch(score, 3, channel, alpha, 1000, len(rounds), 0.5)
+    result, asked = replay(search, rounds)
+    plain = searches.certified_search(
+        lambda number, _: rounds[number],
+        limits=score.range(3),
+        rounds=len(rounds),
+        ratio=channel.ratio,
+        alpha=alpha,
+        delta=0.5,
+    )
+    assert asked == plain.asked
+    assert (result.threshold, result.n) == (plain.threshold, plain.answered)
+    assert (result.method, result.guarantee) == ("ldp-cp-s*", Guarantee.CERTIFIED)
+    assert (result.notes == (EVERY_CLASS,)) is (result.threshold == score.range(3).high)
+
+
+def certified(rounds: int = 4, n: int = 40_000) -> CertifiedSearch:
+    return CertifiedSearch(HPS(), 10, BinaryChannel.for_epsilon(4.0), 0.1, n, rounds, 0.05)
+
+
+def thesis(rounds: int = 4, tolerance: float = 0.0) -> BinarySearch:
+    channel = BinaryChannel.for_epsilon(4.0)
+    return BinarySearch(HPS(), 10, channel, 0.1, 4000, rounds, tolerance)
+
+
+YES, NO, NOBODY = Answers(10_000, 10_000), Answers(0, 10_000), Answers(0, 0)
+
+
+@pytest.mark.parametrize("search", [thesis(), certified()])
+def test_the_same_answers_give_the_same_questions(search: BinarySearch | CertifiedSearch) -> None:
+    first = search.start()
+    assert isinstance(first, Question)
+    assert search.start() == first
+    assert search.advance(first, YES) == search.advance(first, YES)
+    assert search.start() == first
+
+
+def test_an_upper_end_that_moved_is_returned_and_not_the_last_midpoint() -> None:
+    """Yes at .5, then no, no, no: asked .5, .25, .375, .4375; only .5 was ever certified."""
+    answers = iter([YES, NO, NO, NO])
+    result = run(certified(), lambda _: next(answers))
+    assert isinstance(result, Calibration)
+    assert result.threshold == 0.5
+    assert result.notes == ()
+    assert result.coverage > 1  # every bit said yes: the de-biased estimate lies above 1
+    answers = iter([YES, NO, NO, NO])
+    nominal = run(thesis(), lambda _: next(answers))
+    assert isinstance(nominal, Calibration)
+    assert nominal.threshold == 0.4375
+
+
+def test_an_upper_end_that_never_moved_is_the_largest_score_and_says_so() -> None:
+    result = run(certified(), lambda _: NO)
+    assert isinstance(result, Calibration)
+    assert result.threshold == 1.0
+    assert result.coverage == 1.0
+    assert result.notes == (EVERY_CLASS,)
+
+
+def test_a_round_that_nobody_answered_decides_nothing() -> None:
+    for search in (thesis(), certified()):
+        first = search.start()
+        assert isinstance(first, Question)
+        again = search.advance(first, NOBODY)
+        assert isinstance(again, Question)
+        assert (again.threshold, again.low, again.high) == (first.threshold, first.low, first.high)
+        assert (again.round, again.answered) == (1, 0)
+
+
+def test_a_certified_search_that_nobody_answered_gives_the_full_set() -> None:
+    result = run(certified(), lambda _: NOBODY)
+    assert isinstance(result, Calibration)
+    assert (result.threshold, result.n, result.notes) == (1.0, 0, (EVERY_CLASS,))
+
+
+def test_a_search_stops_at_an_estimate_within_half_of_the_tolerance() -> None:
+    """The flip probability is 1/4, so 7 yeses of 10 estimate exactly 9/10 = 1-α."""
+    search = BinarySearch(HPS(), 2, BinaryChannel(2**62), 0.1, 100, 5, 0.0)
+    result = search.advance(search.start(), Answers(7, 10))
+    assert isinstance(result, Calibration)
+    assert (result.threshold, result.coverage, result.n) == (0.5, 0.9, 10)
+    assert isinstance(search.advance(search.start(), Answers(6, 10)), Question)
+    tolerant = BinarySearch(HPS(), 2, BinaryChannel(2**62), 0.1, 100, 5, 0.4)
+    assert isinstance(tolerant.advance(tolerant.start(), Answers(6, 10)), Calibration)
+    assert isinstance(tolerant.advance(tolerant.start(), Answers(5, 10)), Question)
+
+
+def test_few_answers_in_a_round_need_a_larger_margin() -> None:
+    """Δ_S is that of the answers that came, not of the batch that was planned."""
+    search = certified()
+    first = search.start()
+    assert isinstance(first, Question)
+    share = 97
+    many = search.advance(first, Answers(share * 100, 10_000))
+    few = search.advance(first, Answers(share, 100))
+    assert isinstance(many, Question)
+    assert isinstance(few, Question)
+    assert (many.high, few.high) == (0.5, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "rounds", "alpha", "delta"),
+    [(4, 10, 0.1, 0.05), (1, 3, 0.2, 0.001), (8, 1, 0.5, 0.5)],
+)
+def test_s_star_is_not_certifiable_exactly_below_the_n_that_would_do(
+    epsilon: float, rounds: int, alpha: float, delta: float
+) -> None:
+    channel = BinaryChannel.for_epsilon(epsilon)
+
+    def start(n: int) -> Question | NotCertifiable:
+        return CertifiedSearch(APS(), 5, channel, alpha, n, rounds, delta).start()
+
+    few = start(rounds)
+    assert isinstance(few, NotCertifiable)
+    assert (few.method, few.n, few.alpha, few.delta) == ("ldp-cp-s*", rounds, alpha, delta)
+    assert few.epsilon == channel.epsilon
+    assert isinstance(start(few.needed), Question)
+    assert isinstance(start(few.needed - 1), NotCertifiable)
+    for batch in range(1, few.needed // rounds + 3):
+        too_few = searches.hoeffding(batch, channel.ratio, rounds, delta) >= alpha
+        assert isinstance(start(batch * rounds), NotCertifiable) is too_few
+
+
+def test_a_search_that_cannot_certify_asks_nothing() -> None:
+    def unasked(_: Question) -> Answers:
+        raise AssertionError("a question was put")
+
+    assert isinstance(run(certified(n=40), unasked), NotCertifiable)
+
+
+@given(st.integers(1, 12), st.integers(0, 300))
+def test_batches_are_disjoint_and_of_equal_size(rounds: int, more: int) -> None:
+    n = rounds + more
+    search = BinarySearch(HPS(), 2, BinaryChannel.for_epsilon(1.0), 0.1, n, rounds)
+    rows = [np.arange(n)[batch].tolist() for batch in search.batches()]
+    assert len(rows) == rounds
+    assert {len(batch) for batch in rows} == {n // rounds} == {search.batch}
+    assert len({row for batch in rows for row in batch}) == rounds * (n // rounds)
+
+
+@given(st.lists(st.integers(5, 60), min_size=1, max_size=6), st.integers(1, 8))
+def test_records_sorted_by_site_are_spread_over_all_rounds(sizes: list[int], rounds: int) -> None:
+    n = sum(sizes)
+    if n < rounds:
+        return
+    sites = np.repeat(np.arange(len(sizes)), sizes)
+    search = BinarySearch(HPS(), 2, BinaryChannel.for_epsilon(1.0), 0.1, n, rounds)
+    for batch in search.batches():
+        counts = np.bincount(sites[batch], minlength=len(sizes))
+        assert (np.abs(counts - np.array(sizes) / rounds) <= 2).all()
+
+
+def records(n: int, k: int, seed: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    generator = np.random.default_rng(seed)
+    rows = generator.dirichlet(np.full(k, 0.3), n)
+    labels = (rows.cumsum(axis=1) > generator.random((n, 1))).argmax(axis=1)
+    return rows, labels
+
+
+@pytest.mark.parametrize("delta", [None, 0.1])
+@pytest.mark.parametrize("score", SCORES)
+@pytest.mark.parametrize("n", [4000, 4003])
+def test_the_whole_method_equals_a_plain_one_on_the_same_coins(
+    score: Score, delta: float | None, n: int
+) -> None:
+    rounds, alpha = 7, 0.1
+    mechanism = BinaryRandomizedResponse(3.0)
+    rows, labels = records(n, 4, seed=n)
+    words = known_words(n, np.random.default_rng(1))
+    result = ldp_cp_s(
+        rows,
+        labels,
+        mechanism=mechanism,
+        score=score,
+        alpha=alpha,
+        delta=delta,
+        rounds=rounds,
+        coins_for=lambda batch: KnownCoins(words[batch]),
+    )
+    scores = score.of_labels(rows, labels).tolist()
+    ask = searches.asking(scores, words[:, 0].tolist(), mechanism.channel.threshold, rounds)
+    common: dict[str, Any] = {
+        "limits": score.range(4),
+        "rounds": rounds,
+        "ratio": mechanism.channel.ratio,
+    }
+    if delta is None:
+        plain = searches.thesis_search(ask, alpha=Fraction(1, 10), **common)
+    else:
+        plain = searches.certified_search(ask, alpha=alpha, delta=delta, **common)
+    assert isinstance(result, Calibration)
+    assert (result.threshold, result.n) == (plain.threshold, plain.answered)
+
+
+def test_records_that_answer_again_with_their_own_coins_give_the_same_result() -> None:
+    """Record coins make a second draw impossible: a repeated campaign is the same campaign."""
+    rows, labels = records(3000, 4, seed=1)
+    record_keys = np.frombuffer(np.arange(6000, dtype="<u8").tobytes(), np.uint8).reshape(3000, 16)
+
+    def campaign(key: bytes) -> Calibration | NotCertifiable:
+        return ldp_cp_s(
+            rows,
+            labels,
+            mechanism=BinaryRandomizedResponse(1.0),
+            score=HPS(),
+            alpha=0.1,
+            coins_for=lambda batch: RecordCoins(key, np.ascontiguousarray(record_keys[batch])),
+        )
+
+    first = campaign(bytes(32))
+    assert campaign(bytes(32)) == first
+    assert campaign(bytes([1] * 32)) != first
+
+
+def test_scores_exactly_at_the_question_answer_yes() -> None:
+    rows = np.full((2000, 2), 0.5)
+    result = ldp_cp_s(
+        rows,
+        np.zeros(2000, dtype=int),
+        mechanism=BinaryRandomizedResponse(20.0),
+        score=HPS(),
+        alpha=0.1,
+        delta=0.05,
+        rounds=1,
+    )
+    assert isinstance(result, Calibration)
+    assert result.threshold == 0.5
+
+
+@pytest.mark.parametrize(("ones", "count"), [(-1, 3), (4, 3), (0, -1)])
+def test_impossible_counts_of_answers_are_refused(ones: int, count: int) -> None:
+    with pytest.raises(InvalidBits):
+        Answers(ones, count)
+
+
+@pytest.mark.parametrize("bits", [[0, 2], [[0, 1]], [0.5], ["yes"], [-1], [float("nan")]])
+def test_answers_that_are_no_bits_are_refused(bits: list[object]) -> None:
+    with pytest.raises(InvalidBits):
+        Answers.of(bits)  # type: ignore[arg-type]
+
+
+def test_answers_are_counted() -> None:
+    assert Answers.of([True, False, True]) == Answers.of([1, 0, 1]) == Answers(2, 3)
+    assert Answers.of([]) == Answers(0, 0)
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        ({"alpha": 0.0}, InvalidParameter),
+        ({"alpha": 1.0}, InvalidParameter),
+        ({"alpha": float("nan")}, InvalidParameter),
+        ({"k": 1}, InvalidClassCount),
+        ({"k": 2.5}, InvalidClassCount),
+        ({"rounds": 0}, InvalidParameter),
+        ({"rounds": -2}, InvalidParameter),
+        ({"rounds": 2.0}, InvalidParameter),
+        ({"n": 9}, InvalidParameter),
+        ({"n": 100.0}, InvalidParameter),
+    ],
+)
+def test_plans_that_make_no_sense_are_refused(
+    change: dict[str, object], error: type[Exception]
+) -> None:
+    channel = BinaryChannel.for_epsilon(1.0)
+    plan = {"score": HPS(), "k": 3, "channel": channel, "alpha": 0.1, "n": 100, "rounds": 10}
+    for kind in (BinarySearch, CertifiedSearch):
+        with pytest.raises(error):
+            kind(**{**plan, **change})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("value", [-0.1, float("nan"), float("inf")])
+def test_a_tolerance_that_is_no_distance_is_refused(value: float) -> None:
+    with pytest.raises(InvalidParameter):
+        thesis(tolerance=value)
+
+
+@pytest.mark.parametrize("delta", [0.0, 1.0, -1.0, float("nan")])
+def test_a_failure_probability_outside_0_and_1_is_refused(delta: float) -> None:
+    with pytest.raises(InvalidParameter):
+        CertifiedSearch(HPS(), 3, BinaryChannel.for_epsilon(1.0), 0.1, 100, 10, delta)
