@@ -4,6 +4,7 @@ Nothing here imports Tacit. Scores come in as lists of floats, each the exact nu
 """
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from fractions import Fraction
 
@@ -32,6 +33,19 @@ def largest_crossing(noisy: Scores, every: Table, beta: Fraction, target: Fracti
             break
         answer = threshold
     return answer
+
+
+def largest_crossing_of_many(
+    noisy: Scores, every: Table, beta: Fraction, target: Fraction
+) -> float:
+    """The same for more scores, in sorted lists, at noisy scores only: F̂^c rises nowhere else."""
+    k = len(every[0])
+    own, classes = sorted(noisy), sorted(score for row in every for score in row)
+    for threshold in sorted(set(noisy), reverse=True):
+        before = k * bisect_left(own, threshold) - beta * bisect_left(classes, threshold)
+        if before < target * (1 - beta) * len(own) * k:
+            return threshold
+    raise AssertionError("before the smallest score F̂^c is 0")
 
 
 def bisected_crossing(noisy: Scores, every: Table, beta: Fraction, target: Fraction) -> float:

@@ -1,13 +1,16 @@
 """NACP for uniform noise against brute force in fractions, over every breakpoint."""
 
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from tacit.conformal import Guarantee, nacp
-from tacit.scores import HPS, Score, TopK
+from tacit.scores import APS, HPS, RAPS, Margin, Score, TopK
 from tests.support import brute
 from tests.support.tables import Sample, alphas, noise_levels, samples
 
@@ -50,7 +53,7 @@ def test_the_crossing_lies_between_the_two_quantiles_of_noisy_scores(
 ) -> None:
     beta = data.draw(noise_levels(sample.k))
     target = 1 - decimal(alpha)
-    crossing = brute.largest_crossing(sample.noisy, sample.every, beta, target)
+    crossing = nacp(*sample.records, beta=beta, **sample.aim(alpha)).threshold
     low = target * (1 - beta) / (1 - beta / sample.k)
     high = target + (1 - target) * beta
     assert brute.inverted_cdf_quantile(sample.noisy, low) <= crossing
@@ -151,6 +154,50 @@ def test_the_class_count_is_that_of_the_table() -> None:
         assert result.k == k
         assert result.threshold in breakpoints
         assert brute.clean_coverage(noisy, every, beta, result.threshold) >= Fraction(4, 5)
+
+
+def spread(n: int, k: int, generator: np.random.Generator) -> NDArray[np.float64]:
+    return generator.dirichlet(np.full(k, 10 ** generator.uniform(-2, 1)), n)
+
+
+def crowded_at_the_ends(n: int, k: int, generator: np.random.Generator) -> NDArray[np.float64]:
+    """Scores from 1e-17 to 1e-3 away from both ends of the range."""
+    rest = 10 ** generator.uniform(-17, -3, (n, 1))
+    return (1 - rest) * np.eye(k)[generator.integers(0, k, n)] + rest / k
+
+
+def crowded_in_one_place(n: int, k: int, generator: np.random.Generator) -> NDArray[np.float64]:
+    """All scores of HPS within 1e-8 of each other: no grid tells them apart."""
+    rows = 1 / k + 1e-9 * generator.normal(size=(n, k))
+    return rows / rows.sum(axis=1, keepdims=True)
+
+
+def tied(n: int, k: int, generator: np.random.Generator) -> NDArray[np.float64]:
+    weights = generator.integers(0, 4, (n, k)) + np.eye(k)[0]
+    return weights / weights.sum(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("law", [spread, crowded_at_the_ends, crowded_in_one_place, tied])
+@pytest.mark.parametrize("score", [HPS(), APS(), RAPS(0.01, 1), Margin(), TopK()])
+@pytest.mark.parametrize(
+    "beta", [Fraction(0), Fraction(3, 20), Fraction(9, 10), 1 - Fraction(1, 2**40)]
+)
+def test_the_threshold_of_many_records_is_exact_wherever_scores_crowd(
+    law: Callable[[int, int, np.random.Generator], NDArray[np.float64]],
+    score: Score,
+    beta: Fraction,
+) -> None:
+    generator = np.random.default_rng(8)
+    for n, k in ((40, 3), (300, 20), (1500, 4)):
+        rows = law(n, k, generator)
+        truth = rows.argmax(axis=1)
+        labels = np.where(generator.random(n) < 0.6, truth, generator.integers(0, k, n))
+        every, noisy = score.of_all(rows).tolist(), score.of_labels(rows, labels).tolist()
+        for alpha in (0.1, 0.5):
+            result = nacp(rows, labels, beta=beta, score=score, alpha=alpha)
+            target = 1 - decimal(alpha)
+            expected = brute.largest_crossing_of_many(noisy, every, beta, target)
+            assert result.threshold == expected
 
 
 def test_more_records_than_fit_one_chunk_give_the_same_threshold_as_counting_them_all() -> None:

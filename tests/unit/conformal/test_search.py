@@ -326,6 +326,14 @@ def test_answers_are_counted() -> None:
     assert Answers.of([]) == Answers(0, 0)
 
 
+def test_counts_may_be_integers_of_numpy() -> None:
+    """Their arithmetic wraps around at 64 bits; an exact estimate needs more."""
+    search = certified()
+    ones, count = np.int64(7), np.int64(10)
+    counted = search.estimate(Answers(ones, count))  # type: ignore[arg-type]
+    assert counted == search.estimate(Answers(7, 10))
+
+
 @pytest.mark.parametrize(
     ("change", "error"),
     [

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from tacit.errors import InvalidNoise
 from tacit.exact import finite
 
-_UNDECIDED = 1e-12
+UNDECIDED = 1e-12
 """Differences smaller than this, far above rounding, are decided with exact integers."""
 
 
@@ -55,15 +55,18 @@ class CoverageCurve:
 
         Between candidates F̂^c only falls, so it stays at or above the target from thresholds[j] on
         exactly if it does just before every later candidate: j is the last candidate before which
-        F̂^c is below the target. Exact, also where F̂^c touches it.
+        F̂^c is below the target.
         """
-        # Not divided by 1-β: next to no information, that would make rounding errors large.
+        return int(np.flatnonzero(self.below(beta, target))[-1])
+
+    def below(self, beta: Fraction, target: Fraction) -> NDArray[np.bool_]:
+        """Where F̂^c just before a candidate is below the target; exact, also where it touches."""
         noisy, every = self.noisy_below / self.n, self.all_below / (self.n * self.k)
-        excess = noisy - float(beta) * every - float(target * (1 - beta))
-        below = excess < 0
-        for index in np.flatnonzero(np.abs(excess) < _UNDECIDED):
+        above = excess(noisy, every, beta, target)
+        below = above < 0
+        for index in np.flatnonzero(np.abs(above) < UNDECIDED):
             below[index] = self._exactly_below(int(index), beta, target)
-        return int(np.flatnonzero(below)[-1])
+        return below
 
     def _clean(
         self, noisy: NDArray[np.int64], every: NDArray[np.int64], beta: Fraction
@@ -75,6 +78,13 @@ class CoverageCurve:
     def _exactly_below(self, index: int, beta: Fraction, target: Fraction) -> bool:
         noisy, every = int(self.noisy_below[index]), int(self.all_below[index])
         return noisy * self.k - beta * every < target * (1 - beta) * self.n * self.k
+
+
+def excess(
+    noisy: NDArray[np.float64], every: NDArray[np.float64], beta: Fraction, target: Fraction
+) -> NDArray[np.float64]:
+    """(1-β)(F̂^c - target) from F̂^n and F̂^r; undivided, as β near 1 would magnify the rounding."""
+    return noisy - float(beta) * every - float(target * (1 - beta))
 
 
 def noise_level(beta: float | Fraction) -> Fraction:

@@ -6,7 +6,8 @@ from fractions import Fraction
 from numpy.typing import ArrayLike
 
 from tacit.conformal.corrections import delta_labels, n_for_labels
-from tacit.conformal.nacp import NoisyRecords, crossing
+from tacit.conformal.nacp import crossing
+from tacit.conformal.records import NoisyRecords
 from tacit.conformal.results import (
     EXCHANGEABLE,
     POPULATION,

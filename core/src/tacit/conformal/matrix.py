@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tacit.conformal.nacp import NoisyRecords
 from tacit.conformal.noise import inverse
+from tacit.conformal.records import NoisyRecords
 from tacit.conformal.results import EXCHANGEABLE, POPULATION, Calibration, Guarantee
 from tacit.errors import InvalidNoise
 from tacit.exact import level

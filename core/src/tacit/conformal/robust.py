@@ -5,7 +5,7 @@ from fractions import Fraction
 from numpy.typing import ArrayLike
 
 from tacit.conformal.curve import noise_level
-from tacit.conformal.nacp import NoisyRecords
+from tacit.conformal.records import NoisyRecords
 from tacit.conformal.results import EXCHANGEABLE, POPULATION, Calibration, Guarantee
 from tacit.conformal.split import quantile_calibration
 from tacit.scores import NoiseRobust, Score

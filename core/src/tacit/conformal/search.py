@@ -106,7 +106,7 @@ class _Bisection(ABC):
     def estimate(self, answers: Answers) -> Fraction:
         """Z, the unbiased estimate of F(t): (mean - r)/(1-2r), r the channel's flip probability."""
         flip = self.channel.flip
-        return (Fraction(answers.ones, answers.count) - flip) / (1 - 2 * flip)
+        return (Fraction(int(answers.ones), int(answers.count)) - flip) / (1 - 2 * flip)
 
     def _first(self) -> Question:
         low, high = self.score.range(self.k)

@@ -19,7 +19,7 @@ from tacit.conformal.curve import CoverageCurve
 from tacit.conformal.document import Document, Fields
 from tacit.conformal.grid import ScoreGrid
 from tacit.conformal.labels import label_outcome
-from tacit.conformal.nacp import NoisyRecords
+from tacit.conformal.records import NoisyRecords
 from tacit.conformal.results import Calibration, NotCertifiable
 from tacit.errors import (
     IncompatibleSketches,
@@ -80,9 +80,12 @@ class CoverageSketch(Document):
             raise InvalidProbabilities(
                 f"This sketch has {self.k} classes, the table {records.k} columns."
             )
-        noisy = self._cells(records.label_scores())
-        every = sum((self._cells(scores) for scores in records.all_scores()), start=self.every)
-        return self._with(self.noisy + noisy, every)
+        sketch = self
+        limits = self.score.range(self.k)
+        for chunk in records.chunks():
+            noisy, every = (self.grid.count(scores, limits) for scores in chunk.scores())
+            sketch = sketch._with(sketch.noisy + noisy, sketch.every + every)
+        return sketch
 
     def __add__(self, other: Self) -> Self:
         """The sketch of both sets of records."""
@@ -132,12 +135,6 @@ class CoverageSketch(Document):
             n=self.n,
             k=self.k,
         )
-
-    def _cells(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
-        within = np.searchsorted(
-            np.sort(scores), self.grid.points(self.score.range(self.k)), side="right"
-        )
-        return np.diff(within, prepend=0).astype(np.int64)
 
     def _with(self, noisy: NDArray[np.int64], every: NDArray[np.int64]) -> Self:
         return type(self)(self.score, self.k, self.grid, noisy, every)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tacit.conformal.nacp import NoisyRecords
+from tacit.conformal.records import NoisyRecords
 from tacit.conformal.results import EVERY_CLASS, EXCHANGEABLE, POPULATION, Calibration, Guarantee
 from tacit.exact import level
 from tacit.scores import Score

@@ -75,6 +75,22 @@ class Score(ABC):
         """
         return self._of_every_class(self._multiset, probabilities, uniforms)
 
+    def of_records(
+        self, probabilities: ArrayLike, labels: ArrayLike, uniforms: ArrayLike | None = None
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Both `of_labels` and `multiset`, in one go."""
+        table = read_table(probabilities)
+        n, k = table.shape
+        low, high = self.range(k)
+        chosen = check_labels(labels, n, k)
+        drawn = self._check_uniforms(uniforms, n)
+        own, every = np.empty(n), np.empty((n, k))
+        for rows in row_blocks(n, k):
+            block = self._of_records(read_rows(table, rows), chosen[rows], drawn[rows])
+            np.clip(block[0], low, high, out=own[rows])
+            np.clip(block[1], low, high, out=every[rows])
+        return own, every
+
     def to_dict(self) -> dict[str, Any]:
         """The name and the parameters, as `score_from_dict` reads them."""
         return {"name": self.name, **asdict(self)}
@@ -130,3 +146,13 @@ class Score(ABC):
         self, probabilities: NDArray[np.float64], uniforms: NDArray[np.float64], /
     ) -> NDArray[np.float64]:
         return self._of_all(probabilities, uniforms)
+
+    def _of_records(
+        self,
+        probabilities: NDArray[np.float64],
+        labels: NDArray[np.int64],
+        uniforms: NDArray[np.float64],
+        /,
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        own = self._of_labels(probabilities, labels, uniforms)
+        return own, self._multiset(probabilities, uniforms)

@@ -39,18 +39,8 @@ class OrderedScore(Score):
         uniforms: NDArray[np.float64],
         /,
     ) -> NDArray[np.float64]:
-        rows = np.arange(len(labels))
-        own = probabilities[rows, labels, np.newaxis]
-        counted = probabilities >= own
-        if self.ties_count:
-            place = np.count_nonzero(counted, axis=1) - 1
-        else:
-            place = np.count_nonzero(probabilities > own, axis=1)
-        # What comes after y in the order does not matter to it; equal numbers are sorted faster.
-        ascending = probabilities * counted
-        ascending.sort(axis=1)
-        scores: NDArray[np.float64] = self._at_ranks(ascending[:, ::-1], uniforms)[rows, place]
-        return scores
+        own, _ = self._of_records(probabilities, labels, uniforms)
+        return own
 
     def _of_all(
         self, probabilities: NDArray[np.float64], uniforms: NDArray[np.float64], /
@@ -65,6 +55,20 @@ class OrderedScore(Score):
         self, probabilities: NDArray[np.float64], uniforms: NDArray[np.float64], /
     ) -> NDArray[np.float64]:
         return self._with_ties(np.sort(probabilities, axis=1)[:, ::-1], uniforms)
+
+    def _of_records(
+        self,
+        probabilities: NDArray[np.float64],
+        labels: NDArray[np.int64],
+        uniforms: NDArray[np.float64],
+        /,
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        every = self._multiset(probabilities, uniforms)
+        rows = np.arange(len(labels))
+        # With ties shared, every place among its equals has the label's score; the first is taken.
+        before = probabilities > probabilities[rows, labels, np.newaxis]
+        own: NDArray[np.float64] = every[rows, np.count_nonzero(before, axis=1)]
+        return own, every
 
     def _with_ties(
         self, descending: NDArray[np.float64], uniforms: NDArray[np.float64]
