@@ -138,8 +138,8 @@ def show(outcomes: list[Outcome]) -> None:
     share = usual.PUBLISHED_STEPS / usual.STEPS
     print(
         "  Where F̂^c crosses the target often, a bisection may end at a lower crossing.\n"
-        f"  The usual way takes {usual.STEPS} halvings, to tell a score from its neighbour. Research\n"
-        f"  code stops at 5e-5, after {usual.PUBLISHED_STEPS}: in {share:.0%} of the time shown."
+        f"  The usual way takes {usual.STEPS} halvings, to tell a score from its neighbour.\n"
+        f"  Research code stops at 5e-5, after {usual.PUBLISHED_STEPS}, in {share:.0%} of the time."
     )
 
 

@@ -9,7 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from tacit.scores import APS, HPS, RAPS, SAPS, Margin, RandomizedAPS, Score, TopK, softmax
+from tacit.scores import (
+    APS,
+    HPS,
+    RAPS,
+    SAPS,
+    Margin,
+    NoiseRobust,
+    RandomizedAPS,
+    Score,
+    TopK,
+    softmax,
+)
 from tests.unit.scores.strategies import Records, dyadic_records, float_records, scores
 
 EVERY_SCORE = [
@@ -20,6 +31,7 @@ EVERY_SCORE = [
     SAPS(weight=0.1),
     TopK(),
     Margin(),
+    NoiseRobust(RandomizedAPS(), beta=0.2),
 ]
 any_records = st.one_of(dyadic_records(), float_records())
 each_score = pytest.mark.parametrize("score", EVERY_SCORE, ids=lambda score: score.name)
@@ -46,6 +58,8 @@ def test_one_label_all_classes_and_multiset_agree_bit_for_bit(
     for y in range(records.k):
         labels = np.full(records.n, y)
         assert same_bits(score.of_labels(records.probabilities, labels, uniforms), of_all[:, y])
+        own, _ = score.of_records(records.probabilities, labels, uniforms)
+        assert same_bits(own, of_all[:, y])
     multiset = score.multiset(records.probabilities, uniforms)
     assert same_bits(np.sort(multiset, axis=1), np.sort(of_all, axis=1))
 
@@ -61,6 +75,9 @@ def test_records_of_several_blocks_agree_bit_for_bit(score: Score, k: int) -> No
     assert same_bits(of_labels, of_all[np.arange(records.n), labels])
     multiset = score.multiset(records.probabilities, uniforms)
     assert same_bits(np.sort(multiset, axis=1), np.sort(of_all, axis=1))
+    own, every = score.of_records(records.probabilities, labels, uniforms)
+    assert same_bits(own, of_labels)
+    assert same_bits(every, multiset)
 
 
 @each_score

@@ -7,13 +7,19 @@ import pytest
 from hypothesis import given
 
 from tacit.errors import InvalidDocument
-from tacit.scores import APS, HPS, RAPS, SAPS, Score, score_from_dict
+from tacit.scores import APS, HPS, RAPS, SAPS, NoiseRobust, Score, score_from_dict
 from tests.unit.scores.strategies import scores
 
 
 @given(score=scores())
 def test_a_score_comes_back_from_its_json(score: Score) -> None:
     assert score_from_dict(json.loads(json.dumps(score.to_dict()))) == score
+
+
+@given(score=scores())
+def test_a_noise_robust_score_comes_back_with_its_base(score: Score) -> None:
+    robust = NoiseRobust(score, beta=0.25)
+    assert score_from_dict(json.loads(json.dumps(robust.to_dict()))) == robust
 
 
 def test_a_document_names_the_score_and_its_parameters() -> None:
@@ -45,6 +51,9 @@ def test_scores_are_equal_if_their_parameters_are() -> None:
         {"name": "raps", "a": True, "b": 1},
         {"name": "saps", "weight": None},
         {"name": "hps", 1: 2},
+        {"name": "noise-robust", "base": {"name": "hps"}, "beta": 1},
+        {"name": "noise-robust", "base": "hps", "beta": 0.1},
+        {"name": "noise-robust", "base": NoiseRobust(HPS(), 0.1).to_dict(), "beta": 0.1},
         "hps",
         None,
     ],

@@ -31,9 +31,16 @@ def score_from_dict(document: Mapping[str, Any]) -> Score:
         raise InvalidDocument(
             f"The parameters of {name} are {sorted(expected)}, not {sorted(map(str, parameters))}."
         )
-    if "base" in parameters:
-        parameters["base"] = score_from_dict(parameters["base"])
+    if kind is NoiseRobust:
+        parameters["base"] = _base_from_dict(parameters["base"])
     try:
         return kind(**parameters)
     except (InvalidParameter, InvalidNoise) as error:
         raise InvalidDocument(f"A parameter of {name} is not valid. {error}") from error
+
+
+def _base_from_dict(document: Mapping[str, Any]) -> Score:
+    """The score inside a noise-robust one; looked at first, so that no document nests deeply."""
+    if isinstance(document, Mapping) and document.get("name") == NoiseRobust.name:
+        raise InvalidDocument("The base of a noise-robust score is a score that is not.")
+    return score_from_dict(document)
