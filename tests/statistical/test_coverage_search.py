@@ -110,8 +110,8 @@ def answers_of(law: Law, n: int, seed: int) -> searches.Ask:
     return ask
 
 
-def failures_of(law: Law, threshold: Callable[[int], float]) -> int:
-    return sum(law.within(threshold(seed)) < 1 - ALPHA for seed in range(RUNS))
+def failures_of(law: Law, threshold: Callable[[int], float], runs: int = RUNS) -> int:
+    return sum(law.within(threshold(seed)) < 1 - ALPHA for seed in range(runs))
 
 
 def certified_threshold(law: Law, n: int, seed: int) -> float:
@@ -131,6 +131,15 @@ def test_certified_ldp_cp_s_covers_in_all_but_a_share_delta_of_the_runs(law: Law
     """False-alarm probability at most 1e-6 per law, by an exact binomial test over 400 runs."""
     failures = failures_of(law, partial(certified_threshold, law, 5000))
     assert not too_many_failures(failures, RUNS, DELTA)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("n", [5000, 20_000])
+@pytest.mark.parametrize("law", LAWS.values(), ids=LAWS.keys())
+def test_certified_ldp_cp_s_covers_over_many_runs(law: Law, n: int) -> None:
+    """False-alarm probability at most 1e-6 per case, by an exact binomial test over 4,000 runs."""
+    failures = failures_of(law, partial(certified_threshold, law, n), 4000)
+    assert not too_many_failures(failures, 4000, DELTA)
 
 
 def test_the_certificate_is_not_bought_with_the_full_set() -> None:

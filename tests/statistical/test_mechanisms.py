@@ -84,11 +84,31 @@ def test_fresh_reports_follow_the_stated_channel(k: int, epsilon: float) -> None
     assert least_p_value(mechanism.channel.matrix(), labels, reports) > LEVEL
 
 
-@pytest.mark.parametrize("k", CLASSES)
-def test_reports_by_record_coins_follow_the_stated_channel(k: int) -> None:
-    mechanism, labels = RandomizedResponse(k, 1.0), balanced_labels(k, 2 * 10**6)
+def record_coins_p_value(k: int, epsilon: float, count: int) -> float:
+    mechanism, labels = RandomizedResponse(k, epsilon), balanced_labels(k, count)
     coins = RecordCoins(os.urandom(32), counted_keys(labels.size))
     reports = mechanism.privatize(labels, coins)
+    return least_p_value(mechanism.channel.matrix(), labels, reports)
+
+
+@pytest.mark.parametrize("k", CLASSES)
+def test_reports_by_record_coins_follow_the_stated_channel(k: int) -> None:
+    assert record_coins_p_value(k, 1.0, 2 * 10**6) > LEVEL
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("k", CLASSES)
+def test_many_reports_by_record_coins_follow_the_stated_channel(k: int, epsilon: float) -> None:
+    assert record_coins_p_value(k, epsilon, 3 * DRAWS) > LEVEL
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("k", CLASSES)
+def test_many_fresh_reports_follow_the_stated_channel(k: int, epsilon: float) -> None:
+    mechanism, labels = RandomizedResponse(k, epsilon), balanced_labels(k, 5 * DRAWS)
+    reports = mechanism.privatize(labels, FreshCoins())
     assert least_p_value(mechanism.channel.matrix(), labels, reports) > LEVEL
 
 

@@ -45,7 +45,8 @@ def nasty(grid: ScoreGrid, limits: ScoreRange) -> NDArray[np.float64]:
             limits,
         ]
     )
-    return np.clip(scores, limits.low, limits.high)
+    clipped = np.clip(scores, limits.low, limits.high)
+    return np.append(clipped, -0.0) if limits.low == 0 else clipped
 
 
 @given(grids, of_scores | uneven)

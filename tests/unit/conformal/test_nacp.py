@@ -120,6 +120,15 @@ def test_next_to_no_information_the_crossing_is_still_exact() -> None:
     assert result.threshold == 3.0
 
 
+def test_next_to_no_noise_the_crossing_is_still_exact() -> None:
+    """β = 2e-13: at .5, where F̂^n = 1/2 and F̂^r = 9/16, F̂^c is below 1/2 by 1e-14."""
+    rows = np.array([[0, 1]] * 4 + [[1, 0]] * 3 + [[0.5, 0.5]])
+    beta = Fraction(3452354, 2**64)
+    result = nacp(rows, np.zeros(8, dtype=int), beta=beta, score=HPS(), alpha=0.5)
+    assert result.threshold == 1.0
+    assert nacp(rows, np.zeros(8, dtype=int), beta=0, score=HPS(), alpha=0.5).threshold == 0.5
+
+
 def test_thresholds_of_hps_may_lie_below_one_half() -> None:
     """The research code starts its search at 0.5; a confident model has its threshold below."""
     rows = np.full((50, 3), 0.02)
@@ -156,6 +165,9 @@ def test_the_class_count_is_that_of_the_table() -> None:
         assert brute.clean_coverage(noisy, every, beta, result.threshold) >= Fraction(4, 5)
 
 
+NEARLY_1 = 1 - Fraction(1, 2**60)
+
+
 def spread(n: int, k: int, generator: np.random.Generator) -> NDArray[np.float64]:
     return generator.dirichlet(np.full(k, 10 ** generator.uniform(-2, 1)), n)
 
@@ -163,24 +175,29 @@ def spread(n: int, k: int, generator: np.random.Generator) -> NDArray[np.float64
 def crowded_at_the_ends(n: int, k: int, generator: np.random.Generator) -> NDArray[np.float64]:
     """Scores from 1e-17 to 1e-3 away from both ends of the range."""
     rest = 10 ** generator.uniform(-17, -3, (n, 1))
-    return (1 - rest) * np.eye(k)[generator.integers(0, k, n)] + rest / k
+    rows: NDArray[np.float64] = (1 - rest) * np.eye(k)[generator.integers(0, k, n)] + rest / k
+    return rows
 
 
 def crowded_in_one_place(n: int, k: int, generator: np.random.Generator) -> NDArray[np.float64]:
     """All scores of HPS within 1e-8 of each other: no grid tells them apart."""
     rows = 1 / k + 1e-9 * generator.normal(size=(n, k))
-    return rows / rows.sum(axis=1, keepdims=True)
+    return normalized(rows)
 
 
 def tied(n: int, k: int, generator: np.random.Generator) -> NDArray[np.float64]:
-    weights = generator.integers(0, 4, (n, k)) + np.eye(k)[0]
-    return weights / weights.sum(axis=1, keepdims=True)
+    return normalized(generator.integers(0, 4, (n, k)) + np.eye(k)[0])
+
+
+def normalized(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    rows: NDArray[np.float64] = weights / weights.sum(axis=1, keepdims=True)
+    return rows
 
 
 @pytest.mark.parametrize("law", [spread, crowded_at_the_ends, crowded_in_one_place, tied])
 @pytest.mark.parametrize("score", [HPS(), APS(), RAPS(0.01, 1), Margin(), TopK()])
 @pytest.mark.parametrize(
-    "beta", [Fraction(0), Fraction(3, 20), Fraction(9, 10), 1 - Fraction(1, 2**40)]
+    "beta", [Fraction(0), Fraction(3, 20), Fraction(9, 10), 1 - Fraction(1, 2**40), NEARLY_1]
 )
 def test_the_threshold_of_many_records_is_exact_wherever_scores_crowd(
     law: Callable[[int, int, np.random.Generator], NDArray[np.float64]],

@@ -205,10 +205,11 @@ def test_only_a_sketch_can_be_added_to_a_sketch() -> None:
 def test_its_size_does_not_depend_on_the_number_of_records() -> None:
     generator = np.random.default_rng(1)
     sizes = set()
-    for n in (1, 1000, 100_000):
+    for n in (1, 1000, 400_000):  # the last in more than one chunk
         rows = generator.dirichlet(np.ones(3), n)
         sketch = CoverageSketch.empty(HPS(), 3).add(rows, generator.integers(0, 3, n))
         assert sketch.n == n
+        assert sketch.every.sum() == 3 * n
         sizes.add((len(sketch.to_json()), sketch.noisy.nbytes, sketch.every.nbytes))
     assert len(sizes) == 1
 
