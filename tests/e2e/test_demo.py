@@ -30,7 +30,7 @@ def site(setting: Setting) -> Site:
 
 
 def question(turn: int, threshold: float = 0.5) -> Question:
-    return Question(round=turn, threshold=threshold, low=0.0, high=1.0)
+    return Question(round=turn, threshold=threshold, low=0.0, high=1.0, found=1.0)
 
 
 def campaign(setting: Setting, name: str = "scores") -> ScoreCampaign:

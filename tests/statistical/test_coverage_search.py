@@ -22,7 +22,7 @@ ALPHA, DELTA, ROUNDS, RUNS = 0.1, 0.1, 10, 400
 CLIENT = BinaryRandomizedResponse(4.0)
 
 
-def coins_of(words: NDArray[np.uint64], batch: slice) -> KnownCoins:
+def coins_of(words: NDArray[np.uint64], batch: NDArray[np.int64]) -> KnownCoins:
     return KnownCoins(words[batch])
 
 
@@ -48,9 +48,11 @@ def test_ldp_cp_s_is_what_a_plain_implementation_gives_on_the_same_coins(
             alpha=ALPHA,
             rounds=ROUNDS,
             coins_for=partial(coins_of, words),
+            generator=np.random.default_rng([seed, 5]),
         )
-        scores = score.of_labels(rows, labels).tolist()
-        coins = words[:, 0].tolist()
+        order = np.random.default_rng([seed, 5]).permutation(n)
+        scores = score.of_labels(rows, labels)[order].tolist()
+        coins = words[order, 0].tolist()
         plain = searches.thesis_search(
             searches.asking(scores, coins, CLIENT.channel.threshold, ROUNDS),
             limits=score.range(drawn_from.k),
@@ -131,6 +133,48 @@ def test_certified_ldp_cp_s_covers_in_all_but_a_share_delta_of_the_runs(law: Law
     """False-alarm probability at most 1e-6 per law, by an exact binomial test over 400 runs."""
     failures = failures_of(law, partial(certified_threshold, law, 5000))
     assert not too_many_failures(failures, RUNS, DELTA)
+
+
+def failures_for_sites_in_turn() -> int:
+    """Runs of 40 in which S* misses 1-α for ten unlike sites whose records come in turn.
+
+    A record of site i has a score between 0 and (i+1)/10.
+    """
+    failures, n = 0, 5000
+    ends = (np.arange(ROUNDS) + 1) / ROUNDS
+    for seed in range(40):
+        scores = np.random.default_rng([seed, 6]).random(n) * np.tile(ends, n // ROUNDS)
+        rows = np.column_stack([1 - scores, scores])
+        result = ldp_cp_s(
+            rows,
+            np.zeros(n, dtype=np.int64),
+            mechanism=CLIENT,
+            score=HPS(),
+            alpha=ALPHA,
+            delta=DELTA,
+            rounds=ROUNDS,
+        )
+        assert isinstance(result, Calibration)
+        failures += np.minimum(1, result.threshold / ends).mean() < 1 - ALPHA
+    return failures
+
+
+def test_repro_sites_that_come_in_turn_do_not_each_have_a_round_of_their_own() -> None:
+    """Dealt out in turn, the first round would certify 0.5 for a site whose scores end at 0.1.
+
+    False-alarm probability at most 1e-6, by an exact binomial test.
+    """
+    assert not too_many_failures(failures_for_sites_in_turn(), 40, DELTA)
+
+
+def test_the_check_catches_rounds_that_are_dealt_out_in_turn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def in_turn(search: CertifiedSearch, _: np.random.Generator) -> list[NDArray[np.int64]]:
+        return [np.arange(start, search.n, search.rounds) for start in range(search.rounds)]
+
+    monkeypatch.setattr(CertifiedSearch, "batches", in_turn)
+    assert too_many_failures(failures_for_sites_in_turn(), 40, DELTA)
 
 
 @pytest.mark.long

@@ -45,10 +45,12 @@ def thesis_search(
     alpha: Fraction,
     tolerance: Fraction = Fraction(0),
 ) -> Outcome:
-    """Halve until an estimate is within Δ/2 of 1-α or the rounds are over; the last t_j."""
+    """Halve until an estimate is within Δ/2 of 1-α or the rounds are over; the last t_j answered.
+
+    The largest score if nobody answers any.
+    """
     low, high = limits
-    asked, answered = [], 0
-    middle = (low + high) / 2
+    asked, answered, found = [], 0, high
     for number in range(rounds):
         middle = (low + high) / 2
         bits = ask(number, middle)
@@ -56,6 +58,7 @@ def thesis_search(
         answered += len(bits)
         if not len(bits):
             continue
+        found = middle
         estimate = debiased(bits, ratio)
         if estimate > 1 - alpha + tolerance / 2:
             high = middle
@@ -63,7 +66,7 @@ def thesis_search(
             low = middle
         else:
             break
-    return Outcome(middle, asked, answered)
+    return Outcome(found, asked, answered)
 
 
 def certified_search(

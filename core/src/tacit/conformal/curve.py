@@ -27,7 +27,7 @@ UNDECIDED = 1e-12
 class CoverageCurve:
     """Counts of scores at candidate thresholds, in ascending order.
 
-    Every point where F̂^n jumps, inside the stretch the curve was built for, is a candidate.
+    Where F̂^n jumps and F̂^c may be below the target just before, there must be a candidate.
     """
 
     thresholds: NDArray[np.float64]

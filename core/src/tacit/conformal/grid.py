@@ -29,8 +29,8 @@ class ScoreGrid:
 
     def __post_init__(self) -> None:
         for value in (self.steps_per_octave, self.even_steps):
-            if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 1 << 16:
-                raise InvalidParameter("A grid has between 1 and 2^16 steps of each kind.")
+            if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 1 << 12:
+                raise InvalidParameter("A grid has between 1 and 2^12 steps of each kind.")
             if value & (value - 1):
                 raise InvalidParameter("The steps of a grid are powers of two.")
 
@@ -62,7 +62,9 @@ class ScoreGrid:
         steps = 1 + np.arange(self.steps_per_octave) / self.steps_per_octave
         near = np.concatenate([steps * 2.0**-octave for octave in range(2, _OCTAVES + 1)])
         even = np.arange(1, self.even_steps + 1) / self.even_steps
-        return np.unique(np.concatenate([near, 1 - near, even]))
+        points = np.unique(np.concatenate([near, 1 - near, even]))
+        points.flags.writeable = False
+        return points
 
     @cached_property
     def _keys(self) -> "_Keys":
@@ -115,6 +117,8 @@ def _unit(scores: NDArray[np.float64], limits: ScoreRange) -> NDArray[np.float64
 def _points(grid: ScoreGrid, limits: ScoreRange) -> NDArray[np.float64]:
     """The largest float at or below each point, found by bisection over all floats in the range."""
     unit = grid._unit_points
+    if limits == (0.0, 1.0):
+        return unit
     inside, outside = np.full(unit.shape, limits.low), np.full(unit.shape, limits.high)
     low, high = _in_order(inside), _in_order(outside)
     for _ in range(64):

@@ -54,7 +54,7 @@ def crossing(records: NoisyRecords, beta: Fraction, target: Fraction) -> tuple[f
     noisy = np.sort(own)
     suspects = _suspects(records, noisy, every, beta, target)
     looked_at = _FIRST_LOOK
-    while True:
+    while True:  # ends at the latest with all suspects, as the first of them is below the target
         curve = _exact_curve(records, noisy, every, suspects[-looked_at:])
         if curve.below(beta, target).any():
             index = curve.largest_crossing(beta, target)

@@ -8,7 +8,7 @@ stopped, stored and replayed from its answers.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -66,10 +66,12 @@ class Question:
     threshold: float
     low: float
     high: float
+    found: float
+    """The threshold that the search would return without further answers: S_max to begin with."""
+    coverage: float = 1.0
+    """The estimated coverage at `found`."""
     answered: int = 0
     """Answers counted so far."""
-    coverage: float = 1.0
-    """The estimate a result would state: at the last question, or at `high` if certified."""
 
 
 @dataclass(frozen=True)
@@ -95,13 +97,13 @@ class _Bisection(ABC):
         """Records that answer in each round."""
         return self.n // self.rounds
 
-    def batches(self) -> list[slice]:
-        """Disjoint batches for records held in one place.
+    def batches(self, generator: np.random.Generator) -> list[NDArray[np.int64]]:
+        """The rows of each round, at random, for records held in one place.
 
-        Each takes every T-th record, so that records sorted by site are spread over all rounds.
+        Whatever order the records are in, by site or by class, every batch is a random share.
         """
-        end = self.batch * self.rounds
-        return [slice(start, end, self.rounds) for start in range(self.rounds)]
+        rows = generator.permutation(self.n)[: self.batch * self.rounds]
+        return [rows[start :: self.rounds] for start in range(self.rounds)]
 
     def estimate(self, answers: Answers) -> Fraction:
         """Z, the unbiased estimate of F(t): (mean - r)/(1-2r), r the channel's flip probability."""
@@ -110,18 +112,28 @@ class _Bisection(ABC):
 
     def _first(self) -> Question:
         low, high = self.score.range(self.k)
-        return Question(round=0, threshold=(low + high) / 2, low=low, high=high)
+        return Question(round=0, threshold=(low + high) / 2, low=low, high=high, found=high)
 
-    def _narrowed(
-        self, question: Question, answers: Answers, low: float, high: float, coverage: float
-    ) -> Question:
-        return Question(
-            round=question.round + 1,
-            threshold=(low + high) / 2,
-            low=low,
-            high=high,
-            answered=question.answered + answers.count,
-            coverage=coverage,
+    def _after(self, question: Question, answers: Answers) -> Question:
+        """The next question, if the answers decide nothing."""
+        counted = question.answered + answers.count
+        return replace(question, round=question.round + 1, answered=counted)
+
+    def _result(self, last: Question, method: str, guarantee: Guarantee) -> Calibration:
+        """The result of a search that would have gone on with the question `last`."""
+        moved = last.found < self.score.range(self.k).high
+        return Calibration(
+            method=method,
+            score=self.score,
+            k=self.k,
+            threshold=last.found,
+            n=last.answered,
+            alpha=self.alpha,
+            guarantee=guarantee,
+            coverage=last.coverage,
+            epsilon=self.channel.epsilon,
+            assumptions=(EXCHANGEABLE, POPULATION, PROTECTED, DISJOINT),
+            notes=() if moved else (EVERY_CLASS,),
         )
 
     @abstractmethod
@@ -158,34 +170,18 @@ class BinarySearch(_Bisection):
 
     def advance(self, question: Question, answers: Answers) -> Question | Calibration:
         """Halve the bracket, or stop at this question."""
-        target = 1 - level(self.alpha, "α")
-        band = exactly(self.tolerance) / 2
-        low, high, coverage = question.low, question.high, question.coverage
+        following = self._after(question, answers)
         stop = False
         if answers.count:
-            estimate = self.estimate(answers)
-            coverage = float(estimate)
-            if estimate > target + band:
-                high = question.threshold
-            elif estimate < target - band:
-                low = question.threshold
-            else:
-                stop = True
-        following = self._narrowed(question, answers, low, high, coverage)
+            estimate, asked = self.estimate(answers), question.threshold
+            excess = estimate - (1 - level(self.alpha, "α"))
+            stop = abs(excess) <= exactly(self.tolerance) / 2
+            following = replace(
+                _halved(following, at_most=excess > 0), found=asked, coverage=float(estimate)
+            )
         if not stop and following.round < self.rounds:
             return following
-        return Calibration(
-            method="ldp-cp-s",
-            score=self.score,
-            k=self.k,
-            threshold=question.threshold,
-            n=following.answered,
-            alpha=self.alpha,
-            guarantee=Guarantee.NOMINAL,
-            coverage=coverage,
-            epsilon=self.channel.epsilon,
-            assumptions=(EXCHANGEABLE, POPULATION, PROTECTED, DISJOINT),
-        )
+        return self._result(following, "ldp-cp-s", Guarantee.NOMINAL)
 
 
 @dataclass(frozen=True)
@@ -224,36 +220,28 @@ class CertifiedSearch(_Bisection):
 
     def advance(self, question: Question, answers: Answers) -> Question | Calibration:
         """Move the upper end only where the answers prove it."""
-        target = 1 - level(self.alpha, "α")
-        low, high, coverage = question.low, question.high, question.coverage
+        following = self._after(question, answers)
         if answers.count:
-            estimate = self.estimate(answers)
-            if estimate >= target + exactly(self._delta_of(answers.count)):
-                high, coverage = question.threshold, float(estimate)
-            else:
-                low = question.threshold
-        following = self._narrowed(question, answers, low, high, coverage)
+            estimate, margin = self.estimate(answers), exactly(self._delta_of(answers.count))
+            proved = estimate >= 1 - level(self.alpha, "α") + margin
+            following = _halved(following, at_most=proved)
+            if proved:
+                found = question.threshold
+                following = replace(following, found=found, coverage=float(estimate))
         if following.round < self.rounds:
             return following
-        moved = high < self.score.range(self.k).high
-        return Calibration(
-            method="ldp-cp-s*",
-            score=self.score,
-            k=self.k,
-            threshold=high,
-            n=following.answered,
-            alpha=self.alpha,
-            guarantee=Guarantee.CERTIFIED,
-            coverage=coverage,
-            delta=self.delta,
-            correction=self.correction,
-            epsilon=self.channel.epsilon,
-            assumptions=(EXCHANGEABLE, POPULATION, PROTECTED, DISJOINT),
-            notes=() if moved else (EVERY_CLASS,),
-        )
+        result = self._result(following, "ldp-cp-s*", Guarantee.CERTIFIED)
+        return replace(result, delta=self.delta, correction=self.correction)
 
     def _delta_of(self, batch: int) -> float:
         return delta_scores(batch, self.channel.flip, self.rounds, self.delta)
+
+
+def _halved(question: Question, *, at_most: bool) -> Question:
+    """Go on below the threshold asked for, or above it."""
+    asked = question.threshold
+    low, high = (question.low, asked) if at_most else (asked, question.high)
+    return replace(question, threshold=(low + high) / 2, low=low, high=high)
 
 
 def run(
@@ -276,17 +264,19 @@ def ldp_cp_s(
     delta: float | None = None,
     rounds: int = 10,
     uniforms: ArrayLike | None = None,
-    coins_for: Callable[[slice], Coins] = lambda _: FreshCoins(),
+    coins_for: Callable[[NDArray[np.int64]], Coins] = lambda _: FreshCoins(),
+    generator: np.random.Generator | None = None,
 ) -> Calibration | NotCertifiable:
     """LDP-CP-S on records held in one place; with δ, the certified LDP-CP-S*.
 
     For trying the method out: in a campaign the records answer at their sites. `coins_for` gives
-    the coins of a batch of rows.
+    the coins of a batch of rows; `generator` deals the records out to the rounds, and without one
+    they are dealt out differently every time.
     """
     scores = score.of_labels(probabilities, labels, uniforms)
     plan = (score, np.shape(probabilities)[1], mechanism.channel, alpha, len(scores), rounds)
     search = BinarySearch(*plan) if delta is None else CertifiedSearch(*plan, delta)
-    batches = search.batches()
+    batches = search.batches(generator or np.random.default_rng())
 
     def ask(question: Question) -> Answers:
         rows = batches[question.round]

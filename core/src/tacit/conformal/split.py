@@ -1,6 +1,7 @@
 """Split conformal prediction: the threshold of labels taken as they are."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -59,6 +60,7 @@ def quantile_calibration(
 ) -> Calibration:
     """The conformal quantile of the records' own scores, to be used as a threshold of `score`."""
     scores = records.label_scores()
+    predicting = replace(records, score=score).label_scores() if score != records.score else scores
     rank = math.ceil((records.n + 1) * (1 - level(alpha, "α")))
     enough = rank <= records.n
     threshold = float(np.sort(scores)[rank - 1] if enough else score.range(records.k).high)
@@ -70,7 +72,7 @@ def quantile_calibration(
         n=records.n,
         alpha=float(alpha),
         guarantee=guarantee,
-        coverage=np.count_nonzero(scores <= threshold) / records.n,
+        coverage=np.count_nonzero(predicting <= threshold) / records.n,
         assumptions=assumptions,
         notes=() if enough else (EVERY_CLASS,),
     )
