@@ -9,7 +9,15 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tacit.conformal import Answers, Calibration, CertifiedSearch, Question, ldp_cp_s, run
+from tacit.conformal import (
+    Answers,
+    BinarySearch,
+    Calibration,
+    CertifiedSearch,
+    Question,
+    ldp_cp_s,
+    run,
+)
 from tacit.mechanisms import BinaryRandomizedResponse, FreshCoins
 from tacit.scores import APS, HPS, Score
 from tests.support import searches
@@ -36,6 +44,7 @@ def test_ldp_cp_s_is_what_a_plain_implementation_gives_on_the_same_coins(
 ) -> None:
     """Over 200 seeds, coins known beforehand: no false alarms."""
     drawn_from, n = population(), 1003
+    batches = BinarySearch(score, drawn_from.k, CLIENT.channel, ALPHA, n, ROUNDS).batches()
     for seed in range(200):
         generator = np.random.default_rng([seed, 3])
         rows, labels = drawn_from.draw(n, generator)
@@ -48,9 +57,8 @@ def test_ldp_cp_s_is_what_a_plain_implementation_gives_on_the_same_coins(
             alpha=ALPHA,
             rounds=ROUNDS,
             coins_for=partial(coins_of, words),
-            generator=np.random.default_rng([seed, 5]),
         )
-        order = np.random.default_rng([seed, 5]).permutation(n)
+        order = searches.dealt(batches)
         scores = score.of_labels(rows, labels)[order].tolist()
         coins = words[order, 0].tolist()
         plain = searches.thesis_search(
@@ -170,7 +178,7 @@ def test_repro_sites_that_come_in_turn_do_not_each_have_a_round_of_their_own() -
 def test_the_check_catches_rounds_that_are_dealt_out_in_turn(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def in_turn(search: CertifiedSearch, _: np.random.Generator) -> list[NDArray[np.int64]]:
+    def in_turn(search: CertifiedSearch) -> list[NDArray[np.int64]]:
         return [np.arange(start, search.n, search.rounds) for start in range(search.rounds)]
 
     monkeypatch.setattr(CertifiedSearch, "batches", in_turn)

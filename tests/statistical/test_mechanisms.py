@@ -120,8 +120,8 @@ def test_randomized_bits_follow_the_stated_channel(epsilon: float) -> None:
 
 
 # The same test must see what is broken. A keep probability p·1.01 differs by at least 11 standard
-# deviations of 10^7 draws for k = 2 and 10. For k = 1000 it would be 1 to 7, which no test can
-# tell at this level; there p + 0.01 is used, at least 100 standard deviations away.
+# deviations of 10^7 draws for k = 2 and 10. For k = 1000 it would be 1 to 7, too few to
+# be sure of at this level; there p + 0.01 is used, at least 100 standard deviations away.
 
 
 def shifted(channel: UniformChannel) -> UniformChannel:

@@ -5,6 +5,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+import numpy as np
+from numpy.typing import NDArray
+
 Ask = Callable[[int, float], Sequence[bool]]
 """(round, threshold) → the randomized bits of that round."""
 
@@ -28,6 +31,11 @@ def asking(scores: Sequence[float], coins: Sequence[int], coin_threshold: int, r
         return [(scores[i] <= threshold) != (coins[i] < coin_threshold) for i in members]
 
     return ask
+
+
+def dealt(batches: list[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """The order in which `asking` deals records out as in the given batches."""
+    return np.stack(batches, axis=1).ravel()
 
 
 def debiased(bits: Sequence[bool], ratio: Fraction) -> Fraction:

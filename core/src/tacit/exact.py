@@ -2,6 +2,7 @@
 
 import operator
 from fractions import Fraction
+from numbers import Real
 
 from tacit.errors import InvalidParameter
 
@@ -17,9 +18,11 @@ def exactly(number: float | Fraction) -> Fraction:
 def finite(number: float | Fraction, name: str) -> Fraction:
     """`number` as an exact number; NaN, infinities and what is no number are refused."""
     try:
-        return exactly(number)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InvalidParameter(f"{name} must be a finite number, not {number!r}.") from error
+        if isinstance(number, Real) and not isinstance(number, bool):
+            return exactly(number)
+    except (ValueError, OverflowError):
+        pass
+    raise InvalidParameter(f"{name} must be a finite number, not {number!r}.")
 
 
 def level(number: float | Fraction, name: str) -> Fraction:

@@ -165,10 +165,10 @@ def test_a_field_of_the_wrong_type_is_refused(
     kind: type[Calibration], field: str, value: object
 ) -> None:
     is_valid = (
-        (kind is Calibration and value is None and field in NULLABLE)
+        (value is None and field in (NULLABLE if kind is Calibration else {"correction"}))
         or (value == "12" and field == "method")
         or (value == [] and field in {"assumptions", "notes"})
-        or (value == -1.5 and field in {"threshold", "coverage", "resolution"})
+        or (value == -1.5 and field in {"coverage", "resolution"})
         or (value == 10**400 and field in {"n", "needed"})
     )
     text = json.dumps({**SAVED[kind], field: value})
@@ -236,3 +236,19 @@ def test_a_document_with_any_other_value_is_refused_or_means_what_it_says(
     except InvalidDocument:
         return
     assert json.loads(result.to_json()) == document
+
+
+def test_a_field_that_occurs_twice_is_refused() -> None:
+    text = json.dumps(SAVED[Calibration])
+    with pytest.raises(InvalidDocument, match="twice"):
+        Calibration.from_json(text[:-1] + ', "threshold": 0.5}')
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"threshold": 5.0}, {"threshold": -0.1}, {"guarantee": "certified", "delta": None}],
+    ids=repr,
+)
+def test_a_result_that_contradicts_itself_is_refused(change: dict[str, object]) -> None:
+    with pytest.raises(InvalidDocument):
+        Calibration.from_json(json.dumps({**SAVED[Calibration], **change}))

@@ -8,7 +8,7 @@ from hypothesis import given
 
 from tacit.conformal import Guarantee, nrescp, nrscp, split
 from tacit.conformal.results import EVERY_CLASS
-from tacit.scores import HPS, NoiseRobust
+from tacit.scores import APS, HPS, NoiseRobust
 from tests.support import brute
 from tests.support.tables import Sample, alphas, samples
 
@@ -65,3 +65,11 @@ def test_a_record_on_the_threshold_is_in_its_robust_set() -> None:
     result = nrescp(rows, labels, beta=0.37, score=HPS(), alpha=0.1)
     rank = brute.conformal_rank(200, Fraction(1, 10))
     assert result.sets(rows)[np.arange(200), labels].sum() >= rank
+
+
+def test_the_coverage_stated_is_that_of_the_sets_that_are_made() -> None:
+    rows = np.random.default_rng(4).dirichlet(np.ones(5), 300)
+    labels = np.random.default_rng(5).integers(0, 5, 300)
+    for method in (nrscp, nrescp):
+        result = method(rows, labels, beta=0.4, score=APS(), alpha=0.1)
+        assert result.coverage == result.sets(rows)[np.arange(300), labels].mean()

@@ -1,6 +1,7 @@
 """LDP-CP-S and S* as state machines, against plain ones on the same answers and coins."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -21,7 +22,9 @@ from tacit.conformal import (
     ldp_cp_s,
     run,
 )
+from tacit.conformal.corrections import delta_scores
 from tacit.conformal.results import EVERY_CLASS
+from tacit.conformal.search import DISJOINT, INDEPENDENT, WHOEVER
 from tacit.errors import InvalidBits, InvalidClassCount, InvalidParameter
 from tacit.mechanisms import BinaryChannel, BinaryRandomizedResponse, RecordCoins
 from tacit.scores import APS, HPS, RAPS, Margin, Score, TopK
@@ -46,10 +49,9 @@ def rounds_of_answers(draw: st.DrawFn) -> list[list[bool]]:
 
 def replay(
     search: BinarySearch | CertifiedSearch, rounds: Sequence[Sequence[bool]]
-) -> tuple[Calibration, list[float]]:
+) -> tuple[Calibration | NotCertifiable, list[float]]:
     asked: list[float] = []
-    first = search._first()
-    step: Question | Calibration = first
+    step: Question | Calibration | NotCertifiable = search._first()
     while isinstance(step, Question):
         asked.append(step.threshold)
         step = search.advance(step, Answers.of(np.array(rounds[step.round], dtype=bool)))
@@ -70,6 +72,7 @@ def test_the_thesis_search_asks_and_returns_what_a_plain_one_does(
         alpha=Fraction(str(alpha)),
         tolerance=Fraction(twentieths, 20),
     )
+    assert isinstance(result, Calibration)
     assert asked == plain.asked
     assert (result.threshold, result.n) == (plain.threshold, plain.answered)
     assert (result.method, result.guarantee) == ("ldp-cp-s", Guarantee.NOMINAL)
@@ -91,8 +94,11 @@ def test_the_certified_search_asks_and_returns_what_a_plain_one_does(
         delta=0.5,
     )
     assert asked == plain.asked
-    assert (result.threshold, result.n) == (plain.threshold, plain.answered)
-    assert (result.method, result.guarantee) == ("ldp-cp-s*", Guarantee.CERTIFIED)
+    assert (result.method, result.n) == ("ldp-cp-s*", plain.answered)
+    if isinstance(result, NotCertifiable):
+        assert plain.threshold == score.range(3).high
+        return
+    assert (result.threshold, result.guarantee) == (plain.threshold, Guarantee.CERTIFIED)
     assert (result.notes == (EVERY_CLASS,)) is (result.threshold == score.range(3).high)
 
 
@@ -149,10 +155,68 @@ def test_a_round_that_nobody_answered_decides_nothing() -> None:
         assert (again.round, again.answered) == (1, 0)
 
 
-def test_a_certified_search_that_nobody_answered_gives_the_full_set() -> None:
-    result = run(certified(), lambda _: NOBODY)
+@pytest.mark.parametrize("answers", [NOBODY, Answers(9, 10), Answers(0, 90)])
+def test_a_certified_search_with_too_few_answers_says_how_many_would_do(answers: Answers) -> None:
+    search = certified()
+    result = run(search, lambda _: answers)
+    assert isinstance(result, NotCertifiable)
+    assert result.n == 4 * answers.count
+    assert isinstance(certified(n=result.needed).start(), Question)
+    assert isinstance(certified(n=result.needed - 1).start(), NotCertifiable)
+
+
+def test_a_certified_result_states_the_failure_probability_and_the_margin_it_was_proved_by() -> (
+    None
+):
+    """A round of 5,000 answers proves less than the 10,000 that were planned."""
+    search = certified()
+    answers = iter([Answers(5000, 5000), NO, NO, NO])
+    result = run(search, lambda _: next(answers))
     assert isinstance(result, Calibration)
-    assert (result.threshold, result.n, result.notes) == (1.0, 0, (EVERY_CLASS,))
+    assert (result.threshold, result.delta) == (0.5, 0.05)
+    assert result.correction == delta_scores(5000, search.channel.flip, 4, 0.05)
+    never = run(search, lambda _: NO)
+    assert isinstance(never, Calibration)
+    assert (never.delta, never.correction) == (
+        0.05,
+        delta_scores(10_000, search.channel.flip, 4, 0.05),
+    )
+
+
+def test_a_certified_result_states_all_that_its_proof_assumes() -> None:
+    result = run(certified(), lambda _: YES)
+    assert isinstance(result, Calibration)
+    assert {DISJOINT, WHOEVER, INDEPENDENT} <= set(result.assumptions)
+
+
+def test_a_question_of_a_round_that_a_search_does_not_have_is_refused() -> None:
+    search = thesis(rounds=4)
+    beyond = replace(search.start(), round=4)
+    with pytest.raises(InvalidParameter):
+        search.advance(beyond, YES)
+
+
+def test_fewer_records_than_rounds_are_not_certifiable() -> None:
+    result = certified(rounds=10, n=5).start()
+    assert isinstance(result, NotCertifiable)
+    assert result.correction is None
+    assert str(result.needed) in str(result)
+    assert NotCertifiable.from_json(result.to_json()) == result
+
+
+def test_a_search_planned_with_numbers_of_numpy_can_be_saved() -> None:
+    plan: Any = (
+        HPS(),
+        np.int64(3),
+        BinaryChannel.for_epsilon(4.0),
+        np.float64(0.1),
+        np.int64(5000),
+    )
+    for kind in (BinarySearch, CertifiedSearch):
+        search: Any = kind(*plan)
+        result = run(search, lambda _: Answers(np.int64(500), np.int64(500)))  # type: ignore[arg-type]
+        assert isinstance(result, Calibration)
+        assert Calibration.from_json(result.to_json()) == result
 
 
 def test_a_search_stops_at_an_estimate_within_half_of_the_tolerance() -> None:
@@ -210,10 +274,13 @@ def test_a_search_that_cannot_certify_asks_nothing() -> None:
     assert isinstance(run(certified(n=40), unasked), NotCertifiable)
 
 
-@pytest.mark.parametrize("kind", [BinarySearch, CertifiedSearch])
-def test_a_search_that_nobody_answers_ends_with_every_class(kind: Any) -> None:
-    search = kind(HPS(), 2, BinaryChannel.for_epsilon(4.0), 0.1, 10_000, 4)
-    result = run(search, lambda _: Answers(0, 0))
+def test_the_thesis_search_needs_a_record_per_round() -> None:
+    with pytest.raises(InvalidParameter):
+        BinarySearch(HPS(), 3, BinaryChannel.for_epsilon(1.0), 0.1, 9, 10)
+
+
+def test_a_thesis_search_that_nobody_answers_ends_with_every_class() -> None:
+    result = run(thesis(), lambda _: NOBODY)
     assert isinstance(result, Calibration)
     assert (result.threshold, result.coverage, result.n) == (1.0, 1.0, 0)
     assert EVERY_CLASS in result.notes
@@ -233,7 +300,7 @@ def test_the_coverage_stated_is_of_the_last_question_that_was_answered() -> None
 def test_batches_are_disjoint_and_of_equal_size(rounds: int, more: int) -> None:
     n = rounds + more
     search = BinarySearch(HPS(), 2, BinaryChannel.for_epsilon(1.0), 0.1, n, rounds)
-    rows = [batch.tolist() for batch in search.batches(np.random.default_rng(n))]
+    rows = [batch.tolist() for batch in search.batches()]
     assert len(rows) == rounds
     assert {len(batch) for batch in rows} == {n // rounds} == {search.batch}
     assert len({row for batch in rows for row in batch}) == rounds * (n // rounds)
@@ -242,11 +309,11 @@ def test_batches_are_disjoint_and_of_equal_size(rounds: int, more: int) -> None:
 def test_batches_are_random_shares_of_records_in_any_order() -> None:
     """Ten sites in turn and ten rounds: every T-th record would give each round a site of its own.
 
-    Seeded, so no false alarms; a site's share of a batch of 100 lies within 6 s.d. of ten.
+    Always dealt out alike, so no false alarms; a site has at most 28 of the 100 in a batch.
     """
     sites = np.tile(np.arange(10), 100)
     search = BinarySearch(HPS(), 2, BinaryChannel.for_epsilon(1.0), 0.1, 1000, 10)
-    for batch in search.batches(np.random.default_rng(1)):
+    for batch in search.batches():
         assert (np.abs(np.bincount(sites[batch], minlength=10) - 10) <= 18).all()
 
 
@@ -276,9 +343,8 @@ def test_the_whole_method_equals_a_plain_one_on_the_same_coins(
         delta=delta,
         rounds=rounds,
         coins_for=lambda batch: KnownCoins(words[batch]),
-        generator=np.random.default_rng(2),
     )
-    order = np.random.default_rng(2).permutation(n)
+    order = searches.dealt(BinarySearch(score, 4, mechanism.channel, alpha, n, rounds).batches())
     scores = score.of_labels(rows, labels)[order].tolist()
     ask = searches.asking(scores, words[order, 0].tolist(), mechanism.channel.threshold, rounds)
     common: dict[str, Any] = {
@@ -294,6 +360,13 @@ def test_the_whole_method_equals_a_plain_one_on_the_same_coins(
     assert (result.threshold, result.n) == (plain.threshold, plain.answered)
 
 
+def test_repro_a_repeated_search_asks_every_record_in_the_same_round() -> None:
+    """In another round it would answer another question with the same coins, which cancel out."""
+    search = thesis()
+    for first, again in zip(search.batches(), search.batches(), strict=True):
+        assert (first == again).all()
+
+
 def test_records_that_answer_again_with_their_own_coins_give_the_same_result() -> None:
     """Record coins make a second draw impossible: a repeated campaign is the same campaign."""
     rows, labels = records(3000, 4, seed=1)
@@ -307,7 +380,6 @@ def test_records_that_answer_again_with_their_own_coins_give_the_same_result() -
             score=HPS(),
             alpha=0.1,
             coins_for=lambda batch: RecordCoins(key, record_keys[batch]),
-            generator=np.random.default_rng(0),
         )
 
     first = campaign(bytes(32))
@@ -330,8 +402,8 @@ def test_scores_exactly_at_the_question_answer_yes() -> None:
     assert result.threshold == 0.5
 
 
-@pytest.mark.parametrize(("ones", "count"), [(-1, 3), (4, 3), (0, -1)])
-def test_impossible_counts_of_answers_are_refused(ones: int, count: int) -> None:
+@pytest.mark.parametrize(("ones", "count"), [(-1, 3), (4, 3), (0, -1), (8.9, 9.9)])
+def test_impossible_counts_of_answers_are_refused(ones: Any, count: Any) -> None:
     with pytest.raises(InvalidBits):
         Answers(ones, count)
 
@@ -366,7 +438,8 @@ def test_counts_may_be_integers_of_numpy() -> None:
         ({"rounds": 0}, InvalidParameter),
         ({"rounds": -2}, InvalidParameter),
         ({"rounds": 2.0}, InvalidParameter),
-        ({"n": 9}, InvalidParameter),
+        ({"n": 0}, InvalidParameter),
+        ({"alpha": "0.1"}, InvalidParameter),
         ({"n": 100.0}, InvalidParameter),
     ],
 )

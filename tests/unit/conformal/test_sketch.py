@@ -277,8 +277,10 @@ def test_records_with_another_number_of_classes_are_refused() -> None:
     sketch = CoverageSketch.empty(HPS(), 3, COARSE)
     with pytest.raises(InvalidProbabilities, match="3 classes"):
         sketch.add(np.full((2, 2), 0.5), [0, 1])
-    with pytest.raises(InvalidParameter):
+    with pytest.raises(InvalidProbabilities, match="3 classes"):
         sketch.add(np.empty((0, 2)), [])
+    with pytest.raises(InvalidProbabilities):
+        sketch.add([[0.5, 0.5], [1.0]], [0, 1])
 
 
 @pytest.mark.parametrize("k", [1, 0, -3, True, 2.0, "3"])
@@ -378,3 +380,32 @@ def test_every_score_is_counted_in_some_cell(sample: Sample) -> None:
     sketch = sketch_of(sample, COARSE)
     assert sketch.noisy.sum() == sample.n
     assert sketch.every.sum() == sample.n * sample.k
+
+
+def with_counts(noisy: int, every: int) -> str:
+    """A saved sketch of two classes whose records all score in the last cell."""
+    empty = CoverageSketch.empty(HPS(), 2, COARSE)
+    document = json.loads(empty.to_json())
+    for name, count in (("noisy", noisy), ("every", every)):
+        cells = np.zeros(len(empty.noisy), dtype="<i8")
+        cells[-1] = count
+        document[name] = base64.b64encode(cells.tobytes()).decode()
+    return json.dumps(document)
+
+
+def test_a_sketch_holds_no_more_scores_than_floats_can_tell_apart() -> None:
+    largest = CoverageSketch.from_json(with_counts(2**52, 2**53))
+    assert CoverageSketch.from_json(largest.to_json()) == largest
+    with pytest.raises(InvalidDocument, match="2\\^53"):
+        CoverageSketch.from_json(with_counts(2**52 + 1, 2**53 + 2))
+    with pytest.raises(InvalidParameter, match="2\\^53"):
+        largest + largest
+
+
+def test_a_sketch_with_a_label_score_that_no_class_has_is_refused() -> None:
+    document = json.loads(with_counts(4, 8))
+    first = np.zeros(len(CoverageSketch.empty(HPS(), 2, COARSE).noisy), dtype="<i8")
+    first[0] = 4
+    document["noisy"] = base64.b64encode(first.tobytes()).decode()
+    with pytest.raises(InvalidDocument):
+        CoverageSketch.from_json(json.dumps(document))

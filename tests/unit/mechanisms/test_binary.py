@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from tacit.errors import InvalidBits, InvalidCoins, InvalidEpsilon
 from tacit.mechanisms import BinaryChannel, BinaryRandomizedResponse, FreshCoins, RecordCoins
 from tacit.mechanisms.coins import CHUNK_ROWS
+from tests.support.coins import KnownCoins
 from tests.support.record_keys import counted_keys
 
 
@@ -93,3 +94,10 @@ def test_a_mechanism_made_from_its_channel_is_the_same_mechanism() -> None:
     again = BinaryRandomizedResponse.from_channel(BinaryChannel(mechanism.channel.threshold))
     assert again == mechanism
     assert again.epsilon == mechanism.epsilon == 0.7
+
+
+def test_a_coin_at_the_threshold_keeps_the_bit_and_one_below_flips_it() -> None:
+    channel = BinaryChannel(2**62)
+    coins = KnownCoins(np.array([[2**62 - 1, 0], [2**62, 0]], dtype=np.uint64))
+    reports = BinaryRandomizedResponse.from_channel(channel).privatize([1, 1], coins)
+    assert reports.tolist() == [False, True]

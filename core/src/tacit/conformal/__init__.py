@@ -12,14 +12,8 @@ from tacit.conformal.matrix import nacp_matrix
 from tacit.conformal.nacp import nacp
 from tacit.conformal.results import Calibration, Guarantee, NotCertifiable
 from tacit.conformal.robust import nrescp, nrscp
-from tacit.conformal.search import (
-    Answers,
-    BinarySearch,
-    CertifiedSearch,
-    Question,
-    ldp_cp_s,
-    run,
-)
+from tacit.conformal.scores import ldp_cp_s, run
+from tacit.conformal.search import Answers, BinarySearch, CertifiedSearch, Question
 from tacit.conformal.sketch import CoverageSketch
 from tacit.conformal.split import noisy, split
 

@@ -149,7 +149,10 @@ def _log(numerator: int, delta: float) -> float:
 def _contamination(conditional: ArrayLike, noisy: ArrayLike) -> tuple[_Floats, _Floats, _Floats]:
     """V = M^{-1}, ρ̃ and ρ = ρ̃M, checked."""
     inverted = inverse(conditional)
-    after = np.asarray(noisy, dtype=np.float64)
+    try:
+        after = np.asarray(noisy, dtype=np.float64)
+    except (TypeError, ValueError):
+        after = np.empty(0)
     if after.shape != (len(inverted),) or not (after > 0).all() or abs(after.sum() - 1) > 1e-9:
         raise InvalidParameter(
             "The frequencies of noisy labels must be one positive number per class, with sum 1."

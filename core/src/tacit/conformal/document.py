@@ -33,7 +33,9 @@ class Document:
     def from_json(cls, text: str | bytes) -> Self:
         """Read what `to_json` wrote; anything else is an `InvalidDocument`."""
         try:
-            document = json.loads(text)
+            document = json.loads(text, object_pairs_hook=_without_repetition)
+        except InvalidDocument:
+            raise
         except (ValueError, RecursionError) as error:
             raise InvalidDocument("This is not JSON.") from error
         if not isinstance(document, dict) or document.pop("tacit", None) != cls.kind:
@@ -58,6 +60,14 @@ class Document:
     def load(cls, path: str | Path) -> Self:
         """Read a file that `save` wrote."""
         return cls.from_json(Path(path).read_bytes())
+
+
+def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object; a name that occurs twice could be read in two ways."""
+    document = dict(pairs)
+    if len(document) < len(pairs):
+        raise InvalidDocument("A field occurs twice.")
+    return document
 
 
 class Fields:

@@ -63,6 +63,7 @@ def label_outcome(
 ) -> Calibration | NotCertifiable:
     """L or L* by any way to the crossing: target → (threshold, coverage there, resolution)."""
     exact_alpha = level(alpha, "α")
+    delta = None if delta is None else float(level(delta, "δ"))
     if delta is None:
         correction = None
         target = 1 - exact_alpha

@@ -8,7 +8,13 @@ from numpy.typing import ArrayLike, NDArray
 from tacit.conformal.curve import UNDECIDED, CoverageCurve, excess, noise_level
 from tacit.conformal.grid import ScoreGrid
 from tacit.conformal.records import NoisyRecords
-from tacit.conformal.results import Calibration, Guarantee
+from tacit.conformal.results import (
+    EXCHANGEABLE,
+    KNOWN_NOISE,
+    POPULATION,
+    Calibration,
+    Guarantee,
+)
 from tacit.exact import level
 from tacit.scores import Score
 
@@ -45,6 +51,7 @@ def nacp(
         alpha=float(alpha),
         guarantee=Guarantee.NOMINAL,
         coverage=coverage,
+        assumptions=(EXCHANGEABLE, POPULATION, KNOWN_NOISE),
     )
 
 

@@ -1,7 +1,7 @@
 """Calibration records: probabilities with clean, noisy or randomized labels."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,9 +19,9 @@ class NoisyRecords:
     """Calibration records with noisy labels and the score they are to be calibrated for."""
 
     score: Score
-    probabilities: NDArray[np.float64]
-    labels: NDArray[np.int64]
-    uniforms: NDArray[np.float64] | None
+    probabilities: NDArray[np.float64] = field(repr=False)
+    labels: NDArray[np.int64] = field(repr=False)
+    uniforms: NDArray[np.float64] | None = field(repr=False)
 
     @classmethod
     def of(

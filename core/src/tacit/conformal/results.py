@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tacit.conformal.document import Document, Fields
-from tacit.errors import InvalidDocument, InvalidProbabilities
+from tacit.errors import InvalidDocument, InvalidParameter, InvalidProbabilities
 from tacit.exact import level, positive
 from tacit.scores import Score, check_probabilities, score_from_dict
 
@@ -16,6 +16,7 @@ EXCHANGEABLE = "New records are exchangeable with the calibration records."
 POPULATION = (
     "The population is the mixture the contributing sites form, weighted by their contributions."
 )
+KNOWN_NOISE = "The noise level is the true one; nothing is claimed for an estimated one."
 EVERY_CLASS = "The threshold is the largest score there is: every class is in every set."
 
 
@@ -61,14 +62,14 @@ class Calibration(Document):
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        self.score.range(self.k)
-        level(self.alpha, "α")
-        if self.delta is not None:
-            level(self.delta, "δ")
-        if self.correction is not None:
-            positive(self.correction, "Δ")
-        if self.epsilon is not None:
-            positive(self.epsilon, "ε")
+        low, high = self.score.range(self.k)
+        if not low <= self.threshold <= high:
+            raise InvalidParameter("The threshold lies outside the range of the score.")
+        if self.guarantee is Guarantee.CERTIFIED and self.delta is None:
+            raise InvalidParameter("A certified threshold states δ.")
+        _check_terms(self.alpha, self.delta, self.correction, self.epsilon)
+        if self.threshold == high and EVERY_CLASS not in self.notes:
+            object.__setattr__(self, "notes", (*self.notes, EVERY_CLASS))
 
     def sets(
         self, probabilities: ArrayLike, uniforms: ArrayLike | None = None
@@ -119,21 +120,16 @@ class NotCertifiable(Document):
     """The smallest n at which Δ is below α."""
     alpha: float
     delta: float
-    correction: float
-    """Δ at n."""
+    correction: float | None
+    """Δ at n (None: n is too small for any)."""
     epsilon: float
 
     def __post_init__(self) -> None:
-        level(self.alpha, "α")
-        level(self.delta, "δ")
-        positive(self.correction, "Δ")
-        positive(self.epsilon, "ε")
+        _check_terms(self.alpha, self.delta, self.correction, self.epsilon)
 
     def __str__(self) -> str:
-        return (
-            f"Not certifiable with {self.n} records: Δ = {self.correction:.3f} is not below "
-            f"α = {self.alpha:g}. {self.needed} records would do."
-        )
+        size = "" if self.correction is None else f": Δ = {self.correction:.3f}, α = {self.alpha:g}"
+        return f"Not certifiable with {self.n} records{size}. {self.needed} records would do."
 
     def _to_fields(self) -> dict[str, Any]:
         return asdict(self)
@@ -146,6 +142,19 @@ class NotCertifiable(Document):
             needed=fields.integer("needed"),
             alpha=fields.number("alpha"),
             delta=fields.number("delta"),
-            correction=fields.number("correction"),
+            correction=fields.number_or_none("correction"),
             epsilon=fields.number("epsilon"),
         )
+
+
+def _check_terms(
+    alpha: float, delta: float | None, correction: float | None, epsilon: float | None
+) -> None:
+    """Refuse what is no level, no Δ or no ε."""
+    level(alpha, "α")
+    if delta is not None:
+        level(delta, "δ")
+    if correction is not None:
+        positive(correction, "Δ")
+    if epsilon is not None:
+        positive(epsilon, "ε")

@@ -6,7 +6,13 @@ from numpy.typing import ArrayLike
 
 from tacit.conformal.curve import noise_level
 from tacit.conformal.records import NoisyRecords
-from tacit.conformal.results import EXCHANGEABLE, POPULATION, Calibration, Guarantee
+from tacit.conformal.results import (
+    EXCHANGEABLE,
+    KNOWN_NOISE,
+    POPULATION,
+    Calibration,
+    Guarantee,
+)
 from tacit.conformal.split import quantile_calibration
 from tacit.scores import NoiseRobust, Score
 
@@ -50,5 +56,5 @@ def _nominal(method: str, records: NoisyRecords, score: Score, alpha: float) -> 
         score,
         alpha,
         guarantee=Guarantee.NOMINAL,
-        assumptions=(EXCHANGEABLE, POPULATION, UNIFORM_PRIOR),
+        assumptions=(EXCHANGEABLE, POPULATION, KNOWN_NOISE, UNIFORM_PRIOR),
     )

@@ -7,7 +7,6 @@ stopped, stored and replayed from its answers.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -16,7 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from tacit.conformal.corrections import delta_scores, n_for_scores
 from tacit.conformal.results import (
-    EVERY_CLASS,
     EXCHANGEABLE,
     POPULATION,
     Calibration,
@@ -25,16 +23,16 @@ from tacit.conformal.results import (
 )
 from tacit.errors import InvalidBits, InvalidParameter
 from tacit.exact import count, exactly, finite, level
-from tacit.mechanisms import (
-    BinaryChannel,
-    BinaryRandomizedResponse,
-    Coins,
-    FreshCoins,
-)
-from tacit.scores import Score
+from tacit.mechanisms import BinaryChannel
+from tacit.scores import Score, check_class_count
 
 PROTECTED = "ε protects the whole record: nothing but one randomized bit of it is sent."
 DISJOINT = "Every record answers in one round, a random share of every site in each."
+WHOEVER = "Whether a record answers does not depend on what it would answer."
+INDEPENDENT = "Records are independent of each other."
+
+_DEALING = 20250
+"""Seeds the order in which records in one place are dealt out: any number does, a fixed one."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +43,11 @@ class Answers:
     count: int
 
     def __post_init__(self) -> None:
-        if not 0 <= self.ones <= self.count:
-            raise InvalidBits("Between none and all of the answers can be ones.")
+        try:
+            object.__setattr__(self, "ones", count(self.ones, "The ones", at_least=0))
+            object.__setattr__(self, "count", count(self.count, "The answers", at_least=self.ones))
+        except InvalidParameter as error:
+            raise InvalidBits("Between none and all of the answers can be ones.") from error
 
     @classmethod
     def of(cls, bits: ArrayLike) -> "Answers":
@@ -70,6 +71,8 @@ class Question:
     """The threshold that the search would return without further answers: S_max to begin with."""
     coverage: float = 1.0
     """The estimated coverage at `found`."""
+    margin: float | None = None
+    """The Δ by which the estimate at `found` exceeds 1-α, if that was proved by answers."""
     answered: int = 0
     """Answers counted so far."""
 
@@ -87,22 +90,25 @@ class _Bisection(ABC):
     rounds: int = 10
 
     def __post_init__(self) -> None:
-        level(self.alpha, "α")
+        object.__setattr__(self, "alpha", float(level(self.alpha, "α")))
+        object.__setattr__(self, "k", check_class_count(self.k))
+        object.__setattr__(self, "n", count(self.n, "n"))
+        object.__setattr__(self, "rounds", count(self.rounds, "The number of rounds"))
         self.score.range(self.k)
-        if count(self.n, "n") < count(self.rounds, "The number of rounds"):
-            raise InvalidParameter("A search needs at least one record per round.")
 
     @property
     def batch(self) -> int:
         """Records that answer in each round."""
         return self.n // self.rounds
 
-    def batches(self, generator: np.random.Generator) -> list[NDArray[np.int64]]:
-        """The rows of each round, at random, for records held in one place.
+    def batches(self) -> list[NDArray[np.int64]]:
+        """The rows of each round, dealt out in random order, for records held in one place.
 
-        Whatever order the records are in, by site or by class, every batch is a random share.
+        Whatever order the records are in, by site or by class, every batch is a random share. The
+        same n is always dealt out in the same way: records whose coins are their own must not be
+        asked another question when a search is repeated.
         """
-        rows = generator.permutation(self.n)[: self.batch * self.rounds]
+        rows = np.random.default_rng(_DEALING).permutation(self.n)[: self.batch * self.rounds]
         return [rows[start :: self.rounds] for start in range(self.rounds)]
 
     def estimate(self, answers: Answers) -> Fraction:
@@ -116,12 +122,13 @@ class _Bisection(ABC):
 
     def _after(self, question: Question, answers: Answers) -> Question:
         """The next question, if the answers decide nothing."""
+        if not 0 <= question.round < self.rounds:
+            raise InvalidParameter(f"This search has {self.rounds} rounds and no other question.")
         counted = question.answered + answers.count
         return replace(question, round=question.round + 1, answered=counted)
 
-    def _result(self, last: Question, method: str, guarantee: Guarantee) -> Calibration:
+    def _nominal(self, last: Question, method: str) -> Calibration:
         """The result of a search that would have gone on with the question `last`."""
-        moved = last.found < self.score.range(self.k).high
         return Calibration(
             method=method,
             score=self.score,
@@ -129,11 +136,10 @@ class _Bisection(ABC):
             threshold=last.found,
             n=last.answered,
             alpha=self.alpha,
-            guarantee=guarantee,
+            guarantee=Guarantee.NOMINAL,
             coverage=last.coverage,
             epsilon=self.channel.epsilon,
-            assumptions=(EXCHANGEABLE, POPULATION, PROTECTED, DISJOINT),
-            notes=() if moved else (EVERY_CLASS,),
+            assumptions=(EXCHANGEABLE, POPULATION, PROTECTED, DISJOINT, WHOEVER),
         )
 
     @abstractmethod
@@ -141,7 +147,9 @@ class _Bisection(ABC):
         """The first question, or that no answer could certify a threshold."""
 
     @abstractmethod
-    def advance(self, question: Question, answers: Answers) -> Question | Calibration:
+    def advance(
+        self, question: Question, answers: Answers
+    ) -> Question | Calibration | NotCertifiable:
         """The next question, or the result after the last round.
 
         A round that nobody answered decides nothing: its question is asked again in the next.
@@ -161,6 +169,8 @@ class BinarySearch(_Bisection):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.n < self.rounds:
+            raise InvalidParameter("A search needs at least one record per round.")
         if finite(self.tolerance, "The tolerance") < 0:
             raise InvalidParameter("The tolerance must be at least 0.")
 
@@ -181,7 +191,7 @@ class BinarySearch(_Bisection):
             )
         if not stop and following.round < self.rounds:
             return following
-        return self._result(following, "ldp-cp-s", Guarantee.NOMINAL)
+        return self._nominal(following, "ldp-cp-s")
 
 
 @dataclass(frozen=True)
@@ -197,41 +207,58 @@ class CertifiedSearch(_Bisection):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        level(self.delta, "δ")
-
-    @property
-    def correction(self) -> float:
-        """Δ_S of a full batch."""
-        return self._delta_of(self.batch)
+        object.__setattr__(self, "delta", float(level(self.delta, "δ")))
 
     def start(self) -> Question | NotCertifiable:
         """Ask at the middle of the range, unless Δ_S ≥ α: then no threshold can be certified."""
-        if self.correction < self.alpha:
-            return self._first()
+        return self._first() if self._certifiable(self.n) else self._not_certifiable(self.n)
+
+    def advance(
+        self, question: Question, answers: Answers
+    ) -> Question | Calibration | NotCertifiable:
+        """Move the upper end only where the answers prove it.
+
+        Where it never moved and the answers that came are too few to move it, none is certified.
+        """
+        following = self._after(question, answers)
+        if answers.count:
+            estimate, margin = self.estimate(answers), self._delta_of(answers.count)
+            proved = estimate >= 1 - level(self.alpha, "α") + exactly(margin)
+            following = _halved(following, at_most=proved)
+            if proved:
+                following = replace(
+                    following, found=question.threshold, coverage=float(estimate), margin=margin
+                )
+        if following.round < self.rounds:
+            return following
+        if following.margin is None and not self._certifiable(following.answered):
+            return self._not_certifiable(following.answered)
+        return self._certified(following)
+
+    def _certified(self, last: Question) -> Calibration:
+        result = self._nominal(last, "ldp-cp-s*")
+        return replace(
+            result,
+            guarantee=Guarantee.CERTIFIED,
+            delta=self.delta,
+            correction=last.margin or self._delta_of(last.answered // self.rounds),
+            assumptions=(*result.assumptions, INDEPENDENT),
+        )
+
+    def _certifiable(self, n: int) -> bool:
+        return n >= self.rounds and self._delta_of(n // self.rounds) < self.alpha
+
+    def _not_certifiable(self, n: int) -> NotCertifiable:
+        batch = n // self.rounds
         return NotCertifiable(
             method="ldp-cp-s*",
-            n=self.n,
+            n=n,
             needed=n_for_scores(self.alpha, self.channel.flip, self.rounds, self.delta),
             alpha=self.alpha,
             delta=self.delta,
-            correction=self.correction,
+            correction=self._delta_of(batch) if batch else None,
             epsilon=self.channel.epsilon,
         )
-
-    def advance(self, question: Question, answers: Answers) -> Question | Calibration:
-        """Move the upper end only where the answers prove it."""
-        following = self._after(question, answers)
-        if answers.count:
-            estimate, margin = self.estimate(answers), exactly(self._delta_of(answers.count))
-            proved = estimate >= 1 - level(self.alpha, "α") + margin
-            following = _halved(following, at_most=proved)
-            if proved:
-                found = question.threshold
-                following = replace(following, found=found, coverage=float(estimate))
-        if following.round < self.rounds:
-            return following
-        result = self._result(following, "ldp-cp-s*", Guarantee.CERTIFIED)
-        return replace(result, delta=self.delta, correction=self.correction)
 
     def _delta_of(self, batch: int) -> float:
         return delta_scores(batch, self.channel.flip, self.rounds, self.delta)
@@ -242,45 +269,3 @@ def _halved(question: Question, *, at_most: bool) -> Question:
     asked = question.threshold
     low, high = (question.low, asked) if at_most else (asked, question.high)
     return replace(question, threshold=(low + high) / 2, low=low, high=high)
-
-
-def run(
-    search: BinarySearch | CertifiedSearch, ask: Callable[[Question], Answers]
-) -> Calibration | NotCertifiable:
-    """Put questions to `ask` until the search has its result."""
-    step: Question | Calibration | NotCertifiable = search.start()
-    while isinstance(step, Question):
-        step = search.advance(step, ask(step))
-    return step
-
-
-def ldp_cp_s(
-    probabilities: ArrayLike,
-    labels: ArrayLike,
-    *,
-    mechanism: BinaryRandomizedResponse,
-    score: Score,
-    alpha: float,
-    delta: float | None = None,
-    rounds: int = 10,
-    uniforms: ArrayLike | None = None,
-    coins_for: Callable[[NDArray[np.int64]], Coins] = lambda _: FreshCoins(),
-    generator: np.random.Generator | None = None,
-) -> Calibration | NotCertifiable:
-    """LDP-CP-S on records held in one place; with δ, the certified LDP-CP-S*.
-
-    For trying the method out: in a campaign the records answer at their sites. `coins_for` gives
-    the coins of a batch of rows; `generator` deals the records out to the rounds, and without one
-    they are dealt out differently every time.
-    """
-    scores = score.of_labels(probabilities, labels, uniforms)
-    plan = (score, np.shape(probabilities)[1], mechanism.channel, alpha, len(scores), rounds)
-    search = BinarySearch(*plan) if delta is None else CertifiedSearch(*plan, delta)
-    batches = search.batches(generator or np.random.default_rng())
-
-    def ask(question: Question) -> Answers:
-        rows = batches[question.round]
-        bits: NDArray[np.bool_] = scores[rows] <= question.threshold
-        return Answers.of(mechanism.privatize(bits, coins_for(rows)))
-
-    return run(search, ask)

@@ -23,14 +23,19 @@ from tacit.conformal.records import NoisyRecords
 from tacit.conformal.results import Calibration, NotCertifiable
 from tacit.errors import (
     IncompatibleSketches,
-    InvalidClassCount,
     InvalidDocument,
     InvalidLabels,
     InvalidParameter,
     InvalidProbabilities,
 )
 from tacit.mechanisms import UniformChannel
-from tacit.scores import Score, check_labels, score_from_dict
+from tacit.scores import (
+    Score,
+    check_class_count,
+    check_labels,
+    check_probabilities,
+    score_from_dict,
+)
 
 _COUNTS = np.dtype("<i8")
 _MOST_SCORES = 2**53
@@ -57,8 +62,7 @@ class CoverageSketch(Document):
     @classmethod
     def empty(cls, score: Score, k: int, grid: ScoreGrid | None = None) -> Self:
         """A sketch of no records."""
-        if isinstance(k, bool) or not isinstance(k, int) or k < 2:
-            raise InvalidClassCount
+        k = check_class_count(k)
         grid = grid or ScoreGrid()
         cells = len(grid.points(score.range(k)))
         return cls(score, k, grid, np.zeros(cells, np.int64), np.zeros(cells, np.int64))
@@ -72,14 +76,15 @@ class CoverageSketch(Document):
         self, probabilities: ArrayLike, labels: ArrayLike, uniforms: ArrayLike | None = None
     ) -> Self:
         """The sketch with these records counted too."""
-        if np.shape(probabilities) == (0, self.k):
+        table = check_probabilities(probabilities)
+        if table.shape[1] != self.k:
+            raise InvalidProbabilities(
+                f"This sketch has {self.k} classes, the table {table.shape[1]} columns."
+            )
+        if not len(table):
             check_labels(labels, 0, self.k)
             return self
-        records = NoisyRecords.of(probabilities, labels, self.score, uniforms)
-        if records.k != self.k:
-            raise InvalidProbabilities(
-                f"This sketch has {self.k} classes, the table {records.k} columns."
-            )
+        records = NoisyRecords.of(table, labels, self.score, uniforms)
         sketch = self
         limits = self.score.range(self.k)
         for chunk in records.chunks():
@@ -137,6 +142,8 @@ class CoverageSketch(Document):
         )
 
     def _with(self, noisy: NDArray[np.int64], every: NDArray[np.int64]) -> Self:
+        if every.sum() > _MOST_SCORES:
+            raise InvalidParameter("A sketch holds at most 2^53 scores.")
         return type(self)(self.score, self.k, self.grid, noisy, every)
 
     def _to_fields(self) -> dict[str, Any]:
@@ -157,7 +164,9 @@ class CoverageSketch(Document):
         every = _decode(fields.text("every"), len(sketch.every))
         # Sums of Python integers: those of numpy wrap around.
         total = sum(every.tolist())
-        if total != sketch.k * sum(noisy.tolist()) or total > _MOST_SCORES:
+        if total > _MOST_SCORES:
+            raise InvalidDocument("A sketch holds at most 2^53 scores.")
+        if total != sketch.k * sum(noisy.tolist()) or (noisy > every).any():
             raise InvalidDocument("The sketch does not balance: each record has k scores.")
         return sketch._with(noisy, every)
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tacit.conformal.records import NoisyRecords
-from tacit.conformal.results import EVERY_CLASS, EXCHANGEABLE, POPULATION, Calibration, Guarantee
+from tacit.conformal.results import EXCHANGEABLE, POPULATION, Calibration, Guarantee
 from tacit.exact import level
 from tacit.scores import Score
 
@@ -74,5 +74,4 @@ def quantile_calibration(
         guarantee=guarantee,
         coverage=np.count_nonzero(predicting <= threshold) / records.n,
         assumptions=assumptions,
-        notes=() if enough else (EVERY_CLASS,),
     )

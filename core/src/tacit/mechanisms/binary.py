@@ -67,7 +67,7 @@ class BinaryRandomizedResponse:
 def _checked_bits(bits: ArrayLike) -> NDArray[np.bool_]:
     try:
         values = np.asarray(bits)
-    except ValueError as error:
+    except (TypeError, ValueError, RuntimeError) as error:
         raise InvalidBits from error
     if values.ndim != 1 or (values.size and values.dtype.kind not in "biu"):
         raise InvalidBits

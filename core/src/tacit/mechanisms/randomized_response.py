@@ -101,7 +101,7 @@ def _uniform_labels(k: int, first: Blocks, coins: Coins, start: int, stop: int) 
 def _checked_labels(labels: ArrayLike, k: int) -> NDArray[np.integer]:
     try:
         values = np.asarray(labels)
-    except ValueError as error:
+    except (TypeError, ValueError, RuntimeError) as error:
         raise InvalidLabels from error
     if values.ndim != 1 or (values.size and values.dtype.kind not in "iu"):
         raise InvalidLabels

@@ -22,6 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 terms.alpha,
                 terms.delta,
                 tau=terms.tau,
+                width=terms.width,
                 features_may_leave=not terms.features_stay,
             )
             for k, epsilon, n in product(terms.k, terms.epsilon, terms.n)
@@ -50,6 +51,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--delta", type=float, default=0.05, help="probability to miss it")
     parser.add_argument(
         "--tau", type=float, default=0.001, help="width of scores at which S stops halving"
+    )
+    parser.add_argument(
+        "--width", type=float, default=1.0, help="width of the score's range (1 for HPS and APS)"
     )
     parser.add_argument(
         "--features-stay", action="store_true", help="features may not leave their site"

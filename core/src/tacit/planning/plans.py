@@ -107,7 +107,7 @@ def plan_scores(
     rounds = rounds_for(width, tau)
     batch = count(n, "n") // rounds
     return ScorePlan(
-        n=n,
+        n=count(n, "n"),
         epsilon=channel.epsilon,
         alpha=float(level(alpha, "α")),
         delta=float(level(delta, "δ")),

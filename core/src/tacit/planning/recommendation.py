@@ -36,14 +36,16 @@ def recommend(
     delta: float,
     *,
     tau: float = 0.001,
+    width: float = 1.0,
     features_may_leave: bool = True,
 ) -> Recommendation:
     """The method with Δ < α, the smaller Δ if both have it, the smaller need if neither has.
 
+    `width` is that of the score's range: 1 for HPS and APS, 2 for margin, k-1 for top-k.
     Where features may not leave their site it is S, whatever n. Ties go to S, which protects more.
     """
     labels = plan_labels(n, k, epsilon, alpha, delta)
-    scores = plan_scores(n, epsilon, alpha, delta, tau=tau)
+    scores = plan_scores(n, epsilon, alpha, delta, tau=tau, width=width)
     method, reason = _choice(labels, scores) if features_may_leave else _only(scores)
     return Recommendation(method, reason, labels, scores)
 

@@ -2,7 +2,7 @@
 
 from tacit.scores.adaptive import APS, RAPS, RandomizedAPS
 from tacit.scores.base import Score, ScoreRange
-from tacit.scores.checks import check_labels
+from tacit.scores.checks import check_class_count, check_labels
 from tacit.scores.hps import HPS
 from tacit.scores.margin import Margin
 from tacit.scores.probabilities import check_probabilities, softmax
@@ -21,6 +21,7 @@ __all__ = [
     "Score",
     "ScoreRange",
     "TopK",
+    "check_class_count",
     "check_labels",
     "check_probabilities",
     "score_from_dict",
