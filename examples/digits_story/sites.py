@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from examples.digits_story.data import Records
 from examples.digits_story.model import Classifier
-from tacit.conformal import Answers, Question
+from tacit.conformal import Answers, Question, deal
 from tacit.mechanisms import BinaryRandomizedResponse, RandomizedResponse, RecordCoins
 from tacit.scores import Score
 
@@ -58,9 +58,9 @@ class Site:
     def answer(self, question: Question, campaign: ScoreCampaign) -> Answers:
         """LDP-CP-S: one randomized bit, "my score is at most t", for each record of the round.
 
-        The round of a record is fixed by its row before any question is known.
+        The round of a record is fixed before any question is known.
         """
-        share = slice(question.round, None, campaign.rounds)
+        share = deal(len(self), campaign.rounds)[question.round]
         records = self.records[share]
         probabilities = campaign.model.probabilities(records.images)
         bits = campaign.score.of_labels(probabilities, records.labels) <= question.threshold

@@ -8,7 +8,6 @@ TacitError
 ├── InvalidBits             bits are not 0 or 1
 ├── InvalidCoins            keys or record keys of the wrong type or shape
 ├── InvalidProbabilities    not an (n, k) table of rows that are finite, non-negative and sum to 1
-├── InvalidScores           scores are not finite numbers inside the score's range
 ├── InvalidParameter        a level, failure probability, size or other parameter is out of range
 ├── InvalidNoise            a noise level or a noise matrix cannot be undone
 ├── IncompatibleSketches    sketches of different scores, classes or grids cannot be added
@@ -51,10 +50,6 @@ class InvalidCoins(TacitError):
 
 class InvalidProbabilities(TacitError):
     """Probabilities must be an (n, k) array of finite, non-negative rows that sum to 1."""
-
-
-class InvalidScores(TacitError):
-    """Scores must be finite numbers inside the range that the score states."""
 
 
 class InvalidParameter(TacitError):

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -194,6 +195,18 @@ def test_a_question_of_a_round_that_a_search_does_not_have_is_refused() -> None:
     beyond = replace(search.start(), round=4)
     with pytest.raises(InvalidParameter):
         search.advance(beyond, YES)
+
+
+def test_a_search_goes_on_from_a_saved_question(tmp_path: Path) -> None:
+    search = certified()
+    first = search.start()
+    assert isinstance(first, Question)
+    second = search.advance(first, YES)
+    assert isinstance(second, Question)
+    second.save(tmp_path / "question.json")
+    loaded = Question.load(tmp_path / "question.json")
+    assert loaded == second
+    assert search.advance(loaded, NO) == search.advance(second, NO)
 
 
 def test_fewer_records_than_rounds_are_not_certifiable() -> None:

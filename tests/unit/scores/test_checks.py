@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tacit.checks import check_labels
 from tacit.errors import InvalidClassCount, InvalidLabels, InvalidParameter
-from tacit.scores import APS, HPS, RAPS, SAPS, RandomizedAPS, check_labels
+from tacit.scores import APS, HPS, RAPS, SAPS, RandomizedAPS
 
 TABLE = np.array([[0.5, 0.3, 0.2], [0.1, 0.1, 0.8]])
 

@@ -10,10 +10,11 @@ from tacit.conformal.grid import ScoreGrid
 from tacit.conformal.labels import ldp_cp_l
 from tacit.conformal.matrix import nacp_matrix
 from tacit.conformal.nacp import nacp
+from tacit.conformal.questions import Answers, Question, deal
 from tacit.conformal.results import Calibration, Guarantee, NotCertifiable
 from tacit.conformal.robust import nrescp, nrscp
 from tacit.conformal.scores import ldp_cp_s, run
-from tacit.conformal.search import Answers, BinarySearch, CertifiedSearch, Question
+from tacit.conformal.search import BinarySearch, CertifiedSearch
 from tacit.conformal.sketch import CoverageSketch
 from tacit.conformal.split import noisy, split
 
@@ -27,6 +28,7 @@ __all__ = [
     "NotCertifiable",
     "Question",
     "ScoreGrid",
+    "deal",
     "ldp_cp_l",
     "ldp_cp_s",
     "nacp",

@@ -1,6 +1,7 @@
 """LDP-CP-L: the threshold from labels that went through k-ary randomized response."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 
 from numpy.typing import ArrayLike
@@ -62,39 +63,50 @@ def label_outcome(
     delta: float | None,
 ) -> Calibration | NotCertifiable:
     """L or L* by any way to the crossing: target → (threshold, coverage there, resolution)."""
-    exact_alpha = level(alpha, "α")
-    delta = None if delta is None else float(level(delta, "δ"))
+    target = 1 - level(alpha, "α")
     if delta is None:
-        correction = None
-        target = 1 - exact_alpha
-    else:
-        correction = delta_labels(n, channel.beta, delta)
-        target = 1 - exact_alpha + exactly(correction)
-        if target >= 1:
-            needed = n_for_labels(alpha, channel.beta, delta)
-            return NotCertifiable(
-                method="ldp-cp-l*",
-                n=n,
-                needed=needed,
-                alpha=float(alpha),
-                delta=delta,
-                correction=correction,
-                epsilon=channel.epsilon,
-            )
-    found, coverage, resolution = threshold(target)
-    common = (EXCHANGEABLE, POPULATION, PROTECTED)
-    return Calibration(
-        method="ldp-cp-l" if delta is None else "ldp-cp-l*",
-        score=score,
-        k=channel.k,
-        threshold=found,
-        n=n,
-        alpha=float(alpha),
-        guarantee=Guarantee.NOMINAL if delta is None else Guarantee.COMPARISON,
-        coverage=coverage,
+        return _nominal(threshold(target), channel, score, n, alpha)
+    delta = float(level(delta, "δ"))
+    correction = delta_labels(n, channel.beta, delta)
+    if target + exactly(correction) >= 1:
+        return NotCertifiable(
+            method="ldp-cp-l*",
+            n=n,
+            needed=n_for_labels(alpha, channel.beta, delta),
+            alpha=float(alpha),
+            delta=delta,
+            correction=correction,
+            epsilon=channel.epsilon,
+        )
+    nominal = _nominal(threshold(target + exactly(correction)), channel, score, n, alpha)
+    return replace(
+        nominal,
+        method="ldp-cp-l*",
+        guarantee=Guarantee.COMPARISON,
         delta=delta,
         correction=correction,
+        assumptions=(*nominal.assumptions, UNPROVED),
+    )
+
+
+def _nominal(
+    found: tuple[float, float, float | None],
+    channel: UniformChannel,
+    score: Score,
+    n: int,
+    alpha: float,
+) -> Calibration:
+    threshold, coverage, resolution = found
+    return Calibration(
+        method="ldp-cp-l",
+        score=score,
+        k=channel.k,
+        threshold=threshold,
+        n=n,
+        alpha=float(alpha),
+        guarantee=Guarantee.NOMINAL,
+        coverage=coverage,
         epsilon=channel.epsilon,
         resolution=resolution,
-        assumptions=common if delta is None else (*common, UNPROVED),
+        assumptions=(EXCHANGEABLE, POPULATION, PROTECTED),
     )

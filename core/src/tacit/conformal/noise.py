@@ -10,10 +10,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tacit.checks import check_class_count, check_labels
 from tacit.conformal.curve import noise_level
 from tacit.errors import InvalidNoise
 from tacit.exact import finite, level
-from tacit.scores.checks import check_class_count, check_labels
 
 LARGEST_CONDITION: Final = 1e10
 """Beyond this condition number an inverse keeps fewer than six of a float's sixteen digits."""

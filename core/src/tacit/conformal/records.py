@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tacit.checks import check_labels
 from tacit.errors import InvalidParameter
-from tacit.scores import Score, check_labels, check_probabilities
+from tacit.scores import Score, check_probabilities
 from tacit.scores.checks import check_uniforms
 
 _CHUNK_SCORES = 1 << 20

@@ -5,8 +5,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tacit.conformal.questions import Answers, Question
 from tacit.conformal.results import Calibration, NotCertifiable
-from tacit.conformal.search import Answers, BinarySearch, CertifiedSearch, Question
+from tacit.conformal.search import BinarySearch, CertifiedSearch
 from tacit.mechanisms import BinaryRandomizedResponse, Coins, FreshCoins
 from tacit.scores import Score
 

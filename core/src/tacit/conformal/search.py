@@ -11,9 +11,11 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
+from tacit.checks import check_class_count
 from tacit.conformal.corrections import delta_scores, n_for_scores
+from tacit.conformal.questions import Answers, Question, deal
 from tacit.conformal.results import (
     EXCHANGEABLE,
     POPULATION,
@@ -21,60 +23,15 @@ from tacit.conformal.results import (
     Guarantee,
     NotCertifiable,
 )
-from tacit.errors import InvalidBits, InvalidParameter
+from tacit.errors import InvalidParameter
 from tacit.exact import count, exactly, finite, level
 from tacit.mechanisms import BinaryChannel
-from tacit.scores import Score, check_class_count
+from tacit.scores import Score
 
 PROTECTED = "ε protects the whole record: nothing but one randomized bit of it is sent."
 DISJOINT = "Every record answers in one round, a random share of every site in each."
 WHOEVER = "Whether a record answers does not depend on what it would answer."
 INDEPENDENT = "Records are independent of each other."
-
-_DEALING = 20250
-"""Seeds the order in which records in one place are dealt out: any number does, a fixed one."""
-
-
-@dataclass(frozen=True)
-class Answers:
-    """The randomized bits of one round: how many said yes, of how many."""
-
-    ones: int
-    count: int
-
-    def __post_init__(self) -> None:
-        try:
-            object.__setattr__(self, "ones", count(self.ones, "The ones", at_least=0))
-            object.__setattr__(self, "count", count(self.count, "The answers", at_least=self.ones))
-        except InvalidParameter as error:
-            raise InvalidBits("Between none and all of the answers can be ones.") from error
-
-    @classmethod
-    def of(cls, bits: ArrayLike) -> "Answers":
-        """Count randomized bits."""
-        given = np.asarray(bits)
-        if given.ndim != 1 or (given.size and not np.isin(given, (0, 1)).all()):
-            raise InvalidBits
-        return cls(int(np.count_nonzero(given)), given.size)
-
-
-@dataclass(frozen=True)
-class Question:
-    """The state of a search before a round: "is your score at most `threshold`?"."""
-
-    round: int
-    """Rounds answered so far."""
-    threshold: float
-    low: float
-    high: float
-    found: float
-    """The threshold that the search would return without further answers: S_max to begin with."""
-    coverage: float = 1.0
-    """The estimated coverage at `found`."""
-    margin: float | None = None
-    """The Δ by which the estimate at `found` exceeds 1-α, if that was proved by answers."""
-    answered: int = 0
-    """Answers counted so far."""
 
 
 @dataclass(frozen=True)
@@ -102,14 +59,8 @@ class _Bisection(ABC):
         return self.n // self.rounds
 
     def batches(self) -> list[NDArray[np.int64]]:
-        """The rows of each round, dealt out in random order, for records held in one place.
-
-        Whatever order the records are in, by site or by class, every batch is a random share. The
-        same n is always dealt out in the same way: records whose coins are their own must not be
-        asked another question when a search is repeated.
-        """
-        rows = np.random.default_rng(_DEALING).permutation(self.n)[: self.batch * self.rounds]
-        return [rows[start :: self.rounds] for start in range(self.rounds)]
+        """The rows of each round, for records held in one place."""
+        return deal(self.n, self.rounds)
 
     def estimate(self, answers: Answers) -> Fraction:
         """Z, the unbiased estimate of F(t): (mean - r)/(1-2r), r the channel's flip probability."""

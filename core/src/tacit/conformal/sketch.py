@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tacit.checks import check_class_count, check_labels
 from tacit.conformal.curve import CoverageCurve
 from tacit.conformal.document import Document, Fields
 from tacit.conformal.grid import ScoreGrid
@@ -31,8 +32,6 @@ from tacit.errors import (
 from tacit.mechanisms import UniformChannel
 from tacit.scores import (
     Score,
-    check_class_count,
-    check_labels,
     check_probabilities,
     score_from_dict,
 )

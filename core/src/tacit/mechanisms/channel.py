@@ -12,11 +12,12 @@ from typing import Self, SupportsIndex
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.errors import InvalidClassCount, InvalidParameter, NoInformation
+from tacit.checks import check_class_count
+from tacit.errors import InvalidParameter, NoInformation
 from tacit.mechanisms.bounds import checked_epsilon, exp_below, log_above
 
 COINS = 2**64
-MOST_CLASSES = 2**31
+MOST_CLASSES = 2**31  # a replacement is drawn from 32 bits
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class UniformChannel:
     threshold: int
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "k", checked_class_count(self.k))
+        object.__setattr__(self, "k", check_class_count(self.k, MOST_CLASSES))
         _check_threshold(self.threshold, useless=COINS)
 
     @classmethod
@@ -40,7 +41,7 @@ class UniformChannel:
 
         threshold = ⌈2^64·k / (k-1+E)⌉ with a rational E ≤ e^ε: every rounding adds noise.
         """
-        count = checked_class_count(k)
+        count = check_class_count(k, MOST_CLASSES)
         threshold = math.ceil(COINS * count / (count - 1 + exp_below(checked_epsilon(epsilon))))
         return cls(count, min(threshold, COINS))
 
@@ -106,16 +107,6 @@ class BinaryChannel:
         """The (2, 2) probabilities P[i, j] of report j given bit i."""
         flip, keep = float(self.flip), float(1 - self.flip)
         return np.array([[keep, flip], [flip, keep]])
-
-
-def checked_class_count(k: SupportsIndex) -> int:
-    """The number of classes k as an int, from 2 to 2^31 (a replacement is drawn from 32 bits)."""
-    integer = isinstance(k, int | np.integer) and not isinstance(k, bool)
-    if not integer or not 2 <= int(k) <= MOST_CLASSES:
-        raise InvalidClassCount(
-            f"The number of classes k must be an integer from 2 to 2^31, not {k!r}."
-        )
-    return int(k)
 
 
 def _check_threshold(threshold: int, useless: int) -> None:

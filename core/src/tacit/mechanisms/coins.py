@@ -45,7 +45,7 @@ class FreshCoins:
 
     rows = None
 
-    def blocks(self, start: int, stop: int, attempt: int) -> Blocks:  # noqa: ARG002
+    def blocks(self, start: int, stop: int, attempt: int) -> Blocks:  # noqa: ARG002 -- of Coins
         """Fresh blocks, different at every call whatever the attempt."""
         size = (stop - start) * BLOCK_BYTES
         stream = np.empty(size, dtype=np.uint8)

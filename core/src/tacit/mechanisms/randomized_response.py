@@ -6,6 +6,7 @@ from typing import Self, SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tacit.checks import check_labels
 from tacit.errors import InvalidLabels
 from tacit.mechanisms.channel import UniformChannel
 from tacit.mechanisms.coins import Blocks, Coins, chunks
@@ -50,7 +51,7 @@ class RandomizedResponse:
         label. Both are always computed and one is selected by a mask: no branch and no address
         depends on a label or on an outcome.
         """
-        values = _checked_labels(labels, self.channel.k)
+        values = check_labels(labels, None, self.channel.k)
         threshold = np.uint64(self.channel.threshold)
         reports = np.empty(values.size, dtype=np.int64)
         for start, stop in chunks(coins, values.size):
@@ -65,10 +66,10 @@ class RandomizedResponse:
 
     def estimate(self, reports: ArrayLike) -> Estimate[NDArray[np.float64]]:
         """Unbiased class frequencies (share of reports - β/k) / (1-β), with their variances."""
-        values = _checked_labels(reports, self.channel.k)
+        values = check_labels(reports, None, self.channel.k)
         if values.size < 2:
             raise InvalidLabels("An estimate and its variance need at least two reports.")
-        counts = np.bincount(values.astype(np.int64), minlength=self.channel.k)
+        counts = np.bincount(values, minlength=self.channel.k)
         return self._debiasing().estimate(counts / values.size, values.size)
 
     def variance(self, n: int, frequency: float) -> float:
@@ -96,16 +97,3 @@ def _uniform_labels(k: int, first: Blocks, coins: Coins, start: int, stop: int) 
         np.copyto(product, redrawn, where=refused)
     product >>= HIGH_SHIFT
     return product
-
-
-def _checked_labels(labels: ArrayLike, k: int) -> NDArray[np.integer]:
-    try:
-        values = np.asarray(labels)
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise InvalidLabels from error
-    if values.ndim != 1 or (values.size and values.dtype.kind not in "iu"):
-        raise InvalidLabels
-    if values.size and (values.max() >= k or values.min() < 0):
-        row = np.flatnonzero((values < 0) | (values >= k))[0]
-        raise InvalidLabels(f"The label of row {row} is not one of 0 to {k - 1}.")
-    return values

@@ -38,10 +38,11 @@ class RecordCoins:
     ) -> None:
         if not isinstance(key, bytes) or len(key) != KEY_BYTES:
             raise InvalidCoins(f"A campaign key must be {KEY_BYTES} bytes.")
-        if not isinstance(purpose, str):
-            raise InvalidCoins("The purpose of coins must be a string.")
+        try:
+            self._purpose = purpose.encode()
+        except (AttributeError, UnicodeEncodeError) as error:
+            raise InvalidCoins("The purpose of coins must be a string of valid text.") from error
         self._key = key
-        self._purpose = purpose.encode()
         self._record_keys = _checked_record_keys(record_keys)
 
     def __repr__(self) -> str:

@@ -2,7 +2,6 @@
 
 from tacit.scores.adaptive import APS, RAPS, RandomizedAPS
 from tacit.scores.base import Score, ScoreRange
-from tacit.scores.checks import check_class_count, check_labels
 from tacit.scores.hps import HPS
 from tacit.scores.margin import Margin
 from tacit.scores.probabilities import check_probabilities, softmax
@@ -21,8 +20,6 @@ __all__ = [
     "Score",
     "ScoreRange",
     "TopK",
-    "check_class_count",
-    "check_labels",
     "check_probabilities",
     "score_from_dict",
     "softmax",

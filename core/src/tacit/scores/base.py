@@ -9,8 +9,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tacit.checks import check_class_count, check_labels
 from tacit.errors import InvalidParameter
-from tacit.scores.checks import check_class_count, check_labels, check_uniforms
+from tacit.scores.checks import check_uniforms
 from tacit.scores.probabilities import read_rows, read_table, row_blocks
 
 

@@ -1,4 +1,4 @@
-"""Checks of what comes with probabilities: labels, uniforms, class counts, parameters."""
+"""Checks of what comes with probabilities: uniforms, and the parameters of scores."""
 
 import math
 import operator
@@ -8,32 +8,7 @@ from typing import SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tacit.errors import InvalidClassCount, InvalidLabels, InvalidParameter
-
-
-def check_labels(labels: ArrayLike, n: int, k: int) -> NDArray[np.int64]:
-    """`labels` as int64 (n,): one integer from 0 to k-1 per record."""
-    try:
-        given = np.asarray(labels)
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise InvalidLabels from error
-    if given.shape != (n,):
-        raise InvalidLabels(
-            f"Labels must be one integer for each of the {n} records, not an array of shape "
-            f"{given.shape}."
-        )
-    if n == 0:
-        return np.empty(0, dtype=np.int64)
-    if given.dtype.kind not in "iu":
-        raise InvalidLabels(
-            f"Labels must be integers from 0 to k-1, not an array of {given.dtype}."
-        )
-    outside = (given < 0) | (given >= k)
-    if outside.any():
-        raise InvalidLabels(
-            f"The label of row {int(np.argmax(outside))} is not an integer from 0 to {k - 1}."
-        )
-    return given.astype(np.int64, copy=False)
+from tacit.errors import InvalidParameter
 
 
 def check_uniforms(uniforms: ArrayLike, n: int) -> NDArray[np.float64]:
@@ -51,17 +26,6 @@ def check_uniforms(uniforms: ArrayLike, n: int) -> NDArray[np.float64]:
     if not inside.all():
         raise InvalidParameter(f"The uniform of row {int(np.argmin(inside))} is not in [0, 1].")
     return given.astype(np.float64, copy=False)
-
-
-def check_class_count(k: SupportsIndex) -> int:
-    """`k` as an integer of at least 2."""
-    try:
-        count = operator.index(k)
-    except TypeError as error:
-        raise InvalidClassCount from error
-    if count < 2:
-        raise InvalidClassCount
-    return count
 
 
 def check_weight(number: float, name: str, *, positive: bool = False) -> float:
