@@ -56,5 +56,5 @@ $(READY): constraints.txt requirements-dev.txt $(wildcard core/pyproject.toml se
 	  echo "Tacit needs Python 3.11 or newer, but '$(PYTHON) --version' says: $$($(PYTHON) --version 2>&1 | head -n 1)"; \
 	  echo "Name another Python, for example: make $(or $(firstword $(MAKECMDGOALS)),test) PYTHON=python3.12"; \
 	  exit 1; } >&2
-	@$(PYTHON) -m scripts.setup_venv
+	@$(PYTHON) -m scripts.setup_venv $^
 	@echo '$(PYTHON)' > $(MADE_WITH)

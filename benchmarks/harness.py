@@ -2,11 +2,14 @@
 
 import argparse
 import json
+import math
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
+
+from tacit.command import forgiving_stdout
 
 Result = TypeVar("Result")
 
@@ -26,7 +29,9 @@ class Bar:
 
     @property
     def holds(self) -> bool:
-        """Whether the value is on the right side of the bar; NaN never is."""
+        """Whether the value is on the right side of the bar; NaN and infinity never are."""
+        if not math.isfinite(self.value):
+            return False
         if self.at_least is not None:
             return self.value >= self.at_least
         return self.at_most is not None and self.value <= self.at_most
@@ -46,12 +51,13 @@ class Bar:
         limit = (
             {"at_least": self.at_least} if self.at_least is not None else {"at_most": self.at_most}
         )
-        return {"name": self.name, "value": self.value, **limit, "holds": self.holds}
+        return {"name": self.name, "value": _or_null(self.value), **limit, "holds": self.holds}
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> "Bar":
         """The bar that `to_dict` wrote; whether it holds is judged anew."""
-        return cls(fields["name"], fields["value"], fields.get("at_least"), fields.get("at_most"))
+        value = _or_nan(fields["value"])
+        return cls(fields["name"], value, fields.get("at_least"), fields.get("at_most"))
 
 
 @dataclass(frozen=True)
@@ -63,18 +69,27 @@ class Report:
     bars: tuple[Bar, ...]
 
     def to_json(self) -> str:
-        """One line of JSON."""
+        """One line of JSON, which has no NaN and no infinity: null stands for both."""
+        figures = {name: _or_null(value) for name, value in self.figures.items()}
         bars = [bar.to_dict() for bar in self.bars]
-        return json.dumps(
-            {"benchmark": self.benchmark, "figures": dict(self.figures), "bars": bars}
-        )
+        fields = {"benchmark": self.benchmark, "figures": figures, "bars": bars}
+        return json.dumps(fields, allow_nan=False)
 
     @classmethod
     def from_json(cls, line: str) -> "Report":
         """The report that `to_json` wrote."""
         fields = json.loads(line)
+        figures = {name: _or_nan(value) for name, value in fields["figures"].items()}
         bars = tuple(Bar.from_dict(bar) for bar in fields["bars"])
-        return cls(fields["benchmark"], fields["figures"], bars)
+        return cls(fields["benchmark"], figures, bars)
+
+
+def _or_null(number: float) -> float | None:
+    return number if math.isfinite(number) else None
+
+
+def _or_nan(number: float | None) -> float:
+    return math.nan if number is None else number
 
 
 @dataclass(frozen=True)
@@ -141,8 +156,9 @@ def main(measure: Callable[[bool], Report], arguments: Sequence[str] | None = No
         action="store_true",
         help="small sizes, to see that it runs: the bars mean nothing",
     )
-    options = parser.parse_args(arguments)
-    report = measure(options.quick)
-    show_bars(report.bars)
-    if options.json:
-        print(report.to_json())
+    with forgiving_stdout():
+        options = parser.parse_args(arguments)
+        report = measure(options.quick)
+        show_bars(report.bars)
+        if options.json:
+            print(report.to_json())

@@ -7,6 +7,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from examples.digits_story.main import main
+from tacit.command import forgiving_stdout
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with forgiving_stdout():
+        sys.exit(main())

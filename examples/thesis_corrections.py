@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tacit.command import forgiving_stdout
 from tacit.conformal.corrections import delta_acnl_uniform, delta_crcp_uniform, delta_labels
 
 DELTA = 0.001
@@ -75,4 +76,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with forgiving_stdout():
+        main()

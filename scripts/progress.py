@@ -52,7 +52,8 @@ class PipActivity:
     """What pip is doing, from the lines that it prints and the packages that have arrived."""
 
     site_packages: Path
-    words: str = "starting pip"
+    step: str
+    package: str = ""
     to_install: tuple[str, ...] = ()
 
     def hear(self, line: str) -> None:
@@ -62,11 +63,11 @@ class PipActivity:
         elif found := _PIP_SPEAKS_OF_ONE.match(line):
             verb = found[1].split()[0].lower()
             package = re.split(r"-\d|[^\w.-]", Path(found[2]).name)[0]
-            self.words = f"{verb} {package}"
+            self.package = f"{verb} {package}"
 
     def __str__(self) -> str:
         if not self.to_install:
-            return self.words
+            return self.package or self.step
         # pip is silent while it unpacks, which takes longest. It keeps to the order that it
         # announced, and a package's INSTALLER file comes last.
         arrived = {
@@ -76,7 +77,7 @@ class PipActivity:
         for number, package in enumerate(self.to_install, start=1):
             if canonical(package) not in arrived:
                 return f"installing {package} ({number} of {len(self.to_install)})"
-        return "finishing"
+        return self.step
 
 
 def canonical(package: str) -> str:

@@ -1,7 +1,7 @@
 """Build .venv from constraints.txt, or bring it up to date. `make` runs this when it is needed.
 
 The file .venv/ready is written last and removed first, so that it exists only beside a finished
-environment; one that was interrupted is built again from nothing.
+environment; one that was interrupted is built again from nothing. Two at once take turns.
 """
 
 import os
@@ -10,16 +10,18 @@ import subprocess
 import sys
 import time
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from scripts import torch_index
+from scripts import lock, torch_index
 from scripts.progress import PipActivity, Progress
 
 ROOT = Path(__file__).resolve().parents[1]
 VENV = ROOT / ".venv"
 READY = VENV / "ready"
 LOG = ROOT / ".venv.log"
+LOCK = ROOT / ".venv.lock"
 PYTHON = VENV / "bin" / "python"
 SITE_PACKAGES = (
     VENV / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}" / "site-packages"
@@ -32,7 +34,12 @@ GENERAL_ADVICE = (
     "If an index or the network was away, run the same command again; behind a proxy, set "
     "HTTPS_PROXY, or PIP_INDEX_URL for a mirror. If a version is missing, see constraints.txt."
 )
-VENV_ADVICE = "This Python cannot make environments; on Debian and Ubuntu, install python3-venv."
+VENV_ADVICE = (
+    "See that this folder can be written to, delete .venv, and run the same command again."
+)
+ENSUREPIP_ADVICE = (
+    "This Python cannot make environments; on Debian and Ubuntu, install python3-venv."
+)
 TORCH_ADVICE = "Without that index, torch comes from the usual one: make TORCH_INDEX= …"
 
 
@@ -63,6 +70,13 @@ def is_reusable() -> bool:
     """Whether .venv was finished once, in this place, with this version of Python."""
     finished_here = READY.is_file() and READY.read_text().strip() == str(ROOT)
     return finished_here and PYTHON.exists() and SITE_PACKAGES.is_dir()
+
+
+def is_current(sources: Sequence[Path]) -> bool:
+    """Whether .venv is finished and no older than any file that it is built from."""
+    return is_reusable() and all(
+        source.stat().st_mtime <= READY.stat().st_mtime for source in sources
+    )
 
 
 def planned_steps(progress: Progress, reuse: bool) -> list[Step]:
@@ -108,8 +122,20 @@ def run(step: Step, progress: Progress) -> None:
         raise StepFailed(step)
 
 
-def set_up(progress: Progress) -> None:
-    """Bring .venv to what the files say, and only then mark it as ready."""
+def set_up(progress: Progress, sources: Sequence[Path]) -> None:
+    """Bring .venv to what the files say, unless someone else just did."""
+
+    def say_waiting() -> None:
+        progress.say("Another make is setting up .venv; waiting for it.")
+
+    with lock.held(LOCK, say_waiting):
+        if not is_current(sources):
+            build(progress)
+
+
+def build(progress: Progress) -> None:
+    """Run every step, and only then mark .venv as ready."""
+    progress.say(f"Setting up .venv: some minutes the first time. pip's output goes to {LOG.name}.")
     began = time.time()
     reuse = is_reusable()
     READY.unlink(missing_ok=True)
@@ -127,28 +153,28 @@ def explain(failure: StepFailed, progress: Progress) -> None:
     """Show the end of the log and say what to do."""
     with LOG.open(errors="replace") as lines:
         end = "".join(deque(lines, maxlen=LOG_LINES_SHOWN))
+    advice = ENSUREPIP_ADVICE if "ensurepip" in end else failure.step.advice
     progress.say(f"{end}\nSetting up .venv failed while {failure.step.name}.")
-    progress.say(f"{failure.step.advice}\nThe whole output is in {LOG.name}.")
+    progress.say(f"{advice}\nThe whole output is in {LOG.name}.")
 
 
-def main() -> int:
-    """Set up, and turn what can go wrong into sentences."""
+def main(sources: Sequence[str]) -> int:
+    """Set up from the named files, and turn what can go wrong into sentences."""
     # Ended by another program, stop pip as Ctrl-C does.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     progress = Progress(sys.stderr)
-    progress.say(f"Setting up .venv: some minutes the first time. pip's output goes to {LOG.name}.")
     try:
-        set_up(progress)
+        set_up(progress, [ROOT / source for source in sources])
     except StepFailed as failure:
         explain(failure, progress)
         return 1
     except KeyboardInterrupt:
-        progress.say("Interrupted: .venv is not ready. The next make builds it from the start.")
+        progress.say("Interrupted: .venv is not ready; the next make sees to it.")
         return 130
     progress.finish()
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

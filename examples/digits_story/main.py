@@ -1,7 +1,6 @@
 """The command: reads the terms, shows progress, tells the story."""
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,22 +13,19 @@ PICTURE = Path("build/demo/coverage.png")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Tell the story; 2 if the terms make no sense."""
+    """Tell the story; 2 if the terms make no sense, 1 if the picture cannot be saved."""
     arguments = _arguments(argv)
-    if hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.reconfigure(errors="replace")  # a terminal without ε still gets the numbers
     console = Console(highlight=False)
     console.print("[bold]Tacit[/bold]: calibrate a model on labels that nobody discloses\n")
     try:
-        _tell(console, arguments)
+        return _tell(console, arguments)
     except TacitError as error:
         console.print(f"[bold]These terms do not work.[/bold] {error}")
         return 2
-    return 0
 
 
-def _tell(console: Console, arguments: argparse.Namespace) -> None:
-    with steps(console, total=4) as begin:
+def _tell(console: Console, arguments: argparse.Namespace) -> int:
+    with steps(console, total=3) as begin:
         begin("Loading torch, scikit-learn and matplotlib")
         # Takes seconds, so it has to wait until the bar is on the screen.
         from examples.digits_story import picture, screen, story  # noqa: PLC0415
@@ -44,10 +40,16 @@ def _tell(console: Console, arguments: argparse.Namespace) -> None:
         setting = story.prepare()
         begin("Asking five sites")
         comparison = story.compare(setting.sites, setting.model, terms)
-        begin("Drawing the curves")
-        picture.draw(comparison, setting.true_scores(terms.score), arguments.picture)
     screen.show(console, comparison, setting)
-    console.print(f"Picture of the coverage curves: {arguments.picture}", soft_wrap=True)
+    path = arguments.picture
+    try:
+        picture.draw(comparison, setting.true_scores(terms.score), path)
+    except OSError as error:
+        sentence = f"The picture {path} cannot be saved: {error}."
+        console.print(sentence, soft_wrap=True, markup=False)
+        return 1
+    console.print(f"Picture of the coverage curves: {path}", soft_wrap=True, markup=False)
+    return 0
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -61,5 +63,14 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     ):
         parser.add_argument(name, type=float, default=default, help=f"{meaning} ({default})")
     parser.add_argument("--rounds", type=int, default=5, help="questions of S and S* (%(default)s)")
-    parser.add_argument("--picture", type=Path, default=PICTURE, help="PNG to write (%(default)s)")
+    parser.add_argument("--picture", type=_png, default=PICTURE, help="PNG to write (%(default)s)")
     return parser.parse_args(argv)
+
+
+def _png(text: str) -> Path:
+    path = Path(text)
+    if path.suffix.lower() != ".png":
+        raise argparse.ArgumentTypeError(
+            f"The picture's name must end in .png, and {text!r} does not."
+        )
+    return path

@@ -40,7 +40,7 @@ def _table(comparison: Comparison, setting: Setting, *, wide: bool) -> Table:
     """The methods side by side; a narrow terminal goes without the thresholds."""
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     table.add_column("method", style="bold", no_wrap=True)
-    table.add_column("coverage", justify="right")
+    table.add_column("coverage", justify="right", min_width=len("coverage"))
     table.add_column("classes per set", justify="right")
     if wide:
         table.add_column("threshold", justify="right")

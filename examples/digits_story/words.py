@@ -90,8 +90,11 @@ def choice(terms: Terms, n: int) -> str:
 
 def caveats(comparison: Comparison, held_out: int) -> dict[str, str]:
     """What to keep in mind about the numbers."""
-    epsilon = comparison.terms.epsilon
-    campaigns = 2 if isinstance(comparison.scores_star, NotCertifiable) else 3
+    bits = comparison.terms.bit_mechanism.epsilon
+    spent = [comparison.terms.label_mechanism.epsilon, bits]
+    if not isinstance(comparison.scores_star, NotCertifiable):
+        spent.append(bits)
+    total = f"{' + '.join(f'{epsilon:g}' for epsilon in spent)} = {sum(spent):g}"
     return {
         "±": (
             f"is the 95% sampling error, in points, of {held_out} held-out images: the same "
@@ -102,7 +105,7 @@ def caveats(comparison: Comparison, held_out: int) -> dict[str, str]:
             "change a little from run to run. Data and model do not."
         ),
         "Budget": (
-            f"A real record would take part once. Here each did in {campaigns} campaigns (L and L* "
-            f"are one), and ε adds up: {campaigns} × {epsilon:g} = {campaigns * epsilon:g}."
+            f"A real record would take part once. Here each did in {len(spent)} campaigns (L and "
+            f"L* are one), and ε adds up: {total}."
         ),
     }

@@ -1,5 +1,6 @@
 """The demo as a newcomer meets it."""
 
+import io
 import os
 import subprocess
 import sys
@@ -7,12 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 
-from examples.digits_story.campaigns import Terms
+from examples.digits_story.campaigns import Terms, compare
 from examples.digits_story.main import main
-from examples.digits_story.screen import blocks, instructive, sampling_error
+from examples.digits_story.screen import blocks, instructive, sampling_error, show
 from examples.digits_story.sites import ScoreCampaign, Site
 from examples.digits_story.story import Setting, prepare
+from examples.digits_story.words import caveats
 from tacit.conformal import Question
 
 ROOT = Path(__file__).parents[2]
@@ -84,6 +87,55 @@ def test_terms_that_make_no_sense_are_refused_in_words(
     assert main([option, value, "--picture", str(picture)]) == 2
     assert words in " ".join(capsys.readouterr().out.split())
     assert not picture.exists()
+
+
+def test_a_picture_that_cannot_be_saved_does_not_keep_the_story(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "build").touch()
+    assert main(["--picture", str(tmp_path / "build" / "demo" / "coverage.png")]) == 1
+    told = capsys.readouterr().out
+    assert all(method in told for method in METHODS)
+    assert "coverage.png cannot be saved: " in told.splitlines()[-1]
+
+
+def test_a_picture_that_is_no_png_is_refused_before_any_work(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(["--picture", "coverage.pdf"])
+    assert stopped.value.code == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "name must end in .png" in captured.err
+
+
+def test_a_reader_that_leaves_early_is_no_cause_for_a_traceback() -> None:
+    readable, writable = os.pipe()
+    os.close(readable)
+    with os.fdopen(writable, "w") as pipe:
+        command = [sys.executable, "examples/digits.py"]
+        ended = subprocess.run(
+            command, cwd=ROOT, check=False, stdout=pipe, stderr=subprocess.PIPE, timeout=300
+        )
+    assert ended.stderr == b""
+
+
+def test_the_budget_is_of_the_realized_epsilons_not_of_the_one_asked_for(setting: Setting) -> None:
+    terms = Terms(epsilon=700)
+    budget = caveats(compare(setting.sites, setting.model, terms), held_out=447)["Budget"]
+    labels, bits = terms.label_mechanism.epsilon, terms.bit_mechanism.epsilon
+    assert max(labels, bits) < 700
+    assert budget.endswith(f"{labels:g} + {bits:g} + {bits:g} = {labels + 2 * bits:g}.")
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_the_headings_of_the_table_are_whole_words(setting: Setting, width: int) -> None:
+    console = Console(width=width, file=io.StringIO(), record=True)
+    show(console, compare(setting.sites, setting.model, Terms()), setting)
+    told = console.export_text()
+    assert " coverage " in told
+    assert "…" not in told
 
 
 def test_the_sites_hold_every_calibration_record_once(setting: Setting) -> None:

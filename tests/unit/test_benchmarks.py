@@ -1,10 +1,12 @@
 import json
 import math
+import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 import pytest
@@ -38,6 +40,7 @@ def python(program: str) -> list[str]:
         (Bar("zero is a limit, too", 0.1, at_most=0.0), False),
         (Bar("not a number", math.nan, at_least=3.0), False),
         (Bar("not a number", math.nan, at_most=3.0), False),
+        (Bar("not finite", math.inf, at_least=3.0), False),
     ],
 )
 def test_a_bar_holds_up_to_and_including_its_limit(bar: Bar, holds: bool) -> None:
@@ -65,6 +68,16 @@ def test_a_report_is_one_line_of_the_promised_shape() -> None:
 
 def test_a_report_survives_its_line() -> None:
     assert Report.from_json(REPORT.to_json()) == REPORT
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_what_is_not_finite_is_null_in_the_line_and_does_not_hold_after_it(value: float) -> None:
+    line = Report("example", {"rate": value}, (Bar("fast", value, at_least=3.0),)).to_json()
+    fields = json.loads(line)
+    assert fields["figures"]["rate"] is fields["bars"][0]["value"] is None
+    again = Report.from_json(line)
+    assert math.isnan(again.figures["rate"])
+    assert not again.bars[0].holds
 
 
 def test_json_is_the_last_line_only_when_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
@@ -114,12 +127,43 @@ def test_a_run_passes_on_the_table_and_keeps_the_report(
     assert capsys.readouterr().out == "a table\n"
 
 
+def test_a_line_of_a_table_is_passed_on_before_the_next_one_comes(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passed_on: list[str] = []
+
+    class TableThenReport:
+        returncode = 0
+
+        def __init__(self, *_: object, **__: object) -> None:
+            self.stdout = self.lines()
+
+        def __enter__(self) -> Self:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            return
+
+        def lines(self) -> Iterator[str]:
+            yield "last row\n"
+            passed_on.append(capsys.readouterr().out)
+            yield "{not the report}\n"
+            passed_on.append(capsys.readouterr().out)
+            yield f"{REPORT.to_json()}\n"
+            passed_on.append(capsys.readouterr().out)
+
+    monkeypatch.setattr("benchmarks.__main__.subprocess.Popen", TableThenReport)
+    assert run("example", []) == Finished("example", REPORT.bars)
+    assert passed_on == ["last row\n", "", "{not the report}\n"]
+
+
 @pytest.mark.parametrize(
     ("program", "failure"),
     [
         ("print('a table'); raise SystemExit(3)", "exit code 3"),
         ("print('a table')", "not a report"),
         ("print('[]')", "not a report"),
+        ("print('{\"figures\": []}')", "not a report"),
         ("", "not a report"),
     ],
 )
@@ -144,6 +188,42 @@ def test_the_end_names_the_bars_that_do_not_hold_and_no_others(
 def test_the_end_says_so_when_all_bars_hold(capsys: pytest.CaptureFixture[str]) -> None:
     assert conclude([Finished("one", REPORT.bars[1:]), Finished("two", REPORT.bars[1:])]) == 0
     assert "All 2 bars hold." in capsys.readouterr().out
+
+
+def test_after_a_quick_run_only_a_benchmark_that_fails_counts(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    slow = Finished("slow", REPORT.bars)
+    assert conclude([slow], quick=True) == 0
+    assert "with --quick they mean nothing" in capsys.readouterr().out
+    assert conclude([slow, Finished("broken", failure="it broke")], quick=True) == 1
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        "Benchmarks that do not run:",
+        "  broken: it broke",
+    ]
+
+
+def test_all_benchmarks_can_be_run_by_path_from_anywhere(tmp_path: Path) -> None:
+    command = [sys.executable, str(ROOT / "benchmarks" / "__main__.py"), "--help"]
+    told = subprocess.run(command, check=True, capture_output=True, text=True, cwd=tmp_path).stdout
+    assert "--quick" in told
+
+
+def test_a_terminal_that_knows_only_ascii_gets_the_figures() -> None:
+    environment = {**os.environ, "LC_ALL": "C", "PYTHONIOENCODING": "ascii"}
+    command = [sys.executable, "-m", "benchmarks", "--quick"]
+    told = subprocess.run(command, check=True, capture_output=True, cwd=ROOT, env=environment)
+    assert told.stdout.isascii()
+    assert b"k-RR, k = 10, ? = 1" in told.stdout
+
+
+def test_the_ratio_at_the_published_precision_is_among_the_figures() -> None:
+    report = threshold.measure(quick=True)
+    (published, *_) = [
+        name for name in report.figures if name.startswith("hps, n=300, k=10: usual at 5e-5")
+    ]
+    (full, *_) = [bar for bar in report.bars if bar.name.startswith("hps, n=300, k=10")]
+    assert report.figures[published] == pytest.approx(full.value / 2)
 
 
 def run_quickly(command: Sequence[str], folder: Path) -> Report:

@@ -1,6 +1,7 @@
-"""The pages for people stay true: their code runs, and the index leads to all of them."""
+"""The pages for people stay true: their code runs, index and reference leave nothing out."""
 
 import re
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -8,30 +9,76 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-PYTHON_BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
+# Blocks that begin with a prompt are sessions, whose output is checked as doctests.
+PYTHON_BLOCK = re.compile(r"^```python\n(?!>>>)(.*?)^```", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\]\(([^)\s#]+\.md)")
 
+PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
+RUNNABLE = [page for page in PAGES if PYTHON_BLOCK.search(page.read_text())]
 
-def run_blocks(page: str) -> int:
-    """Run the Python blocks of a page in order, in one namespace; how many there were."""
+REFERENCE = {
+    "tacit.mechanisms": "mechanisms.md",
+    "tacit.scores": "scores.md",
+    "tacit.conformal": "conformal.md",
+    "tacit.planning": "planning.md",
+    "tacit.conformal.noise": "noise-and-corrections.md",
+    "tacit.conformal.corrections": "noise-and-corrections.md",
+    "tacit.errors": "errors.md",
+}
+
+
+def run_blocks(page: str) -> None:
+    """Run the Python blocks of a page in order, in one namespace."""
     namespace: dict[str, Any] = {}
-    blocks = PYTHON_BLOCK.findall(page)
-    for number, block in enumerate(blocks, start=1):
+    for number, block in enumerate(PYTHON_BLOCK.findall(page), start=1):
         exec(compile(block, f"block {number}", "exec"), namespace)  # noqa: S102 -- our own pages
-    return len(blocks)
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/tutorial.md"])
+def public_names(module: str) -> set[str]:
+    """What a module lists as its own, or else the public functions and classes written in it."""
+    loaded = import_module(module)
+    return set(getattr(loaded, "__all__", ())) or {
+        name
+        for name, value in vars(loaded).items()
+        if getattr(value, "__module__", None) == module and not name.startswith("_")
+    }
+
+
+def missing_from(page: str, names: set[str]) -> list[str]:
+    """The names that a page does not show as code, alone or at the head of a call."""
+    return sorted(name for name in names if not re.search(rf"`{name}\b", page))
+
+
+@pytest.mark.parametrize("page", RUNNABLE, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_the_code_of_a_page_runs(
-    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert run_blocks((ROOT / page).read_text()) > 0
+    run_blocks(page.read_text())
+
+
+def test_every_page_that_teaches_by_code_is_run() -> None:
+    teaching = {ROOT / "README.md", DOCS / "tutorial.md", *(DOCS / "how-to").glob("*.md")}
+    sessions = {page for page in teaching if "```python\n>>>" in page.read_text()}
+    assert teaching - sessions <= set(RUNNABLE)
+    assert len(sessions) == 1
 
 
 def test_a_page_with_broken_code_is_noticed() -> None:
     with pytest.raises(NameError):
         run_blocks("```python\nkept = 1\n```\n\nthen\n\n```python\nkept + lost\n```\n")
+
+
+@pytest.mark.parametrize(("module", "page"), REFERENCE.items())
+def test_the_reference_names_everything_public(module: str, page: str) -> None:
+    names = public_names(module)
+    assert names
+    assert missing_from((DOCS / "reference" / page).read_text(), names) == []
+
+
+def test_a_name_that_the_reference_lacks_is_noticed() -> None:
+    page = "`delta(n)`, `run`, split and `noisy_too`"
+    assert missing_from(page, {"delta", "noisy", "split"}) == ["noisy", "split"]
 
 
 def test_the_readme_names_commands_that_exist() -> None:

@@ -1,4 +1,7 @@
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -105,4 +108,54 @@ def test_a_word_where_a_number_belongs_is_exit_code_two(capsys: Capture) -> None
     with pytest.raises(SystemExit) as stopped:
         main(["--n", "many"])
     assert stopped.value.code == 2
-    assert "invalid int value: 'many'" in capsys.readouterr().err
+    assert "'many' is not a whole number" in capsys.readouterr().err
+
+
+def test_whole_numbers_may_be_written_with_an_exponent(capsys: Capture) -> None:
+    assert main(["--n", "2e4", "--k", "1e1", "--json"]) == 0
+    assert {plan["labels"]["n"] for plan in json.loads(capsys.readouterr().out)} == {20_000}
+
+
+@pytest.mark.parametrize("text", ["1.5", "1e-1", "inf", "nan", "1e999"])
+def test_a_number_that_is_not_whole_is_exit_code_two(text: str, capsys: Capture) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(["--n", text])
+    assert stopped.value.code == 2
+    assert f"'{text}' is not a whole number" in capsys.readouterr().err
+
+
+def test_fewer_records_than_rounds_have_a_dash_for_what_they_cannot_have(capsys: Capture) -> None:
+    assert main(["--n", "3", "--k", "10", "--epsilon", "1"]) == 0
+    out = capsys.readouterr().out
+    row = next(line for line in out.splitlines() if line.startswith("3 "))
+    assert row.split()[5] == row.split()[7] == "–"
+    assert "inf" not in out
+
+
+@pytest.mark.parametrize("option", ["--n=2000", "--json", "--help"])
+def test_a_terminal_that_knows_only_ascii_gets_the_numbers(option: str) -> None:
+    environment = {**os.environ, "LC_ALL": "C", "PYTHONIOENCODING": "ascii"}
+    printed = subprocess.run(
+        [sys.executable, "-m", "tacit.planning", option],
+        check=False,
+        env=environment,
+        capture_output=True,
+    )
+    assert (printed.returncode, printed.stderr) == (0, b"")
+    assert printed.stdout.isascii()
+    if option == "--json":
+        assert "ε protects" in json.loads(printed.stdout)[0]["labels"]["protects"]
+
+
+def test_a_reader_that_leaves_early_is_no_cause_for_a_traceback() -> None:
+    readable, writable = os.pipe()
+    os.close(readable)
+    with os.fdopen(writable, "w") as pipe:
+        ended = subprocess.run(
+            [sys.executable, "-m", "tacit.planning"],
+            check=False,
+            stdout=pipe,
+            stderr=subprocess.PIPE,
+        )
+    assert ended.stderr == b""
+    assert ended.returncode == 1

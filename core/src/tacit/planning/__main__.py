@@ -1,10 +1,12 @@
 """`python -m tacit.planning`: Δ, the records it takes, and which method, as a table."""
 
 import argparse
+import math
 import sys
 from collections.abc import Sequence
 from itertools import product
 
+from tacit.command import forgiving_stdout
 from tacit.errors import TacitError
 from tacit.planning.recommendation import recommend
 from tacit.planning.table import as_json, as_text
@@ -41,9 +43,13 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     parser.add_argument(
-        "--n", type=int, nargs="+", default=[1_000, 10_000, 100_000], help="calibration records"
+        "--n",
+        type=_whole_number,
+        nargs="+",
+        default=[1_000, 10_000, 100_000],
+        help="calibration records",
     )
-    parser.add_argument("--k", type=int, nargs="+", default=[10, 100], help="classes")
+    parser.add_argument("--k", type=_whole_number, nargs="+", default=[10, 100], help="classes")
     parser.add_argument(
         "--epsilon", type=float, nargs="+", default=[1.0, 2.0, 4.0], help="privacy per record"
     )
@@ -62,5 +68,21 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _whole_number(text: str) -> int:
+    """An integer, which may be written like 1e6."""
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not number.is_integer():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
+    return int(number)
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    with forgiving_stdout():
+        sys.exit(main())

@@ -22,6 +22,7 @@ FOOTNOTE = (
 _WIDTH = 98
 _HEADINGS = ("n", "k", "ε", "Δ_L", "n for L*", "Δ_S", "n for S*", "ε shuffled", "use", "because")
 _TEXT_COLUMNS = 2
+_NONE = "–"
 
 
 def as_text(recommendations: Sequence[Recommendation]) -> str:
@@ -57,7 +58,7 @@ def as_json(recommendations: Sequence[Recommendation]) -> str:
         }
         for recommendation in recommendations
     ]
-    return json.dumps(documents, ensure_ascii=False, indent=2, allow_nan=False)
+    return json.dumps(documents, indent=2, allow_nan=False)
 
 
 def _row(recommendation: Recommendation) -> tuple[str, ...]:
@@ -70,13 +71,15 @@ def _row(recommendation: Recommendation) -> tuple[str, ...]:
         f"{labels.needed:,}",
         _delta(scores),
         f"{scores.needed:,}",
-        f"~{scores.shuffled_epsilon:.2g}",
+        f"~{scores.shuffled_epsilon:.2g}" if scores.batch else _NONE,
         "L" if recommendation.method is Method.LABELS else "S",
         recommendation.reason,
     )
 
 
 def _delta(plan: Plan) -> str:
+    if math.isinf(plan.correction):
+        return f"{_NONE} "
     return f"{plan.correction:.3f}{' ' if plan.certifiable else '!'}"
 
 
