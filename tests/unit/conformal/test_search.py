@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from tacit.conformal import (
     Answers,
@@ -20,17 +19,15 @@ from tacit.conformal import (
     Guarantee,
     NotCertifiable,
     Question,
-    ldp_cp_s,
     run,
 )
 from tacit.conformal.corrections import delta_scores
 from tacit.conformal.results import EVERY_CLASS
 from tacit.conformal.search import DISJOINT, INDEPENDENT, WHOEVER
-from tacit.errors import InvalidBits, InvalidClassCount, InvalidParameter
-from tacit.mechanisms import BinaryChannel, BinaryRandomizedResponse, RecordCoins
+from tacit.errors import InvalidClassCount, InvalidParameter
+from tacit.mechanisms import BinaryChannel
 from tacit.scores import APS, HPS, RAPS, Margin, Score, TopK
 from tests.support import searches
-from tests.support.coins import KnownCoins, known_words
 
 SCORES: list[Score] = [HPS(), RAPS(0.1, 1), Margin(), TopK()]
 channels = st.sampled_from([BinaryChannel.for_epsilon(e) for e in (0.5, 1.0, 4.0)]) | st.just(
@@ -307,137 +304,6 @@ def test_the_coverage_stated_is_of_the_last_question_that_was_answered() -> None
     assert isinstance(result, Calibration)
     assert result.threshold == 0.5
     assert result.coverage == float(search.estimate(Answers(450, 500)))
-
-
-@given(st.integers(1, 12), st.integers(0, 300))
-def test_batches_are_disjoint_and_of_equal_size(rounds: int, more: int) -> None:
-    n = rounds + more
-    search = BinarySearch(HPS(), 2, BinaryChannel.for_epsilon(1.0), 0.1, n, rounds)
-    rows = [batch.tolist() for batch in search.batches()]
-    assert len(rows) == rounds
-    assert {len(batch) for batch in rows} == {n // rounds} == {search.batch}
-    assert len({row for batch in rows for row in batch}) == rounds * (n // rounds)
-
-
-def test_batches_are_random_shares_of_records_in_any_order() -> None:
-    """Ten sites in turn and ten rounds: every T-th record would give each round a site of its own.
-
-    Always dealt out alike, so no false alarms; a site has at most 28 of the 100 in a batch.
-    """
-    sites = np.tile(np.arange(10), 100)
-    search = BinarySearch(HPS(), 2, BinaryChannel.for_epsilon(1.0), 0.1, 1000, 10)
-    for batch in search.batches():
-        assert (np.abs(np.bincount(sites[batch], minlength=10) - 10) <= 18).all()
-
-
-def records(n: int, k: int, seed: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    generator = np.random.default_rng(seed)
-    rows = generator.dirichlet(np.full(k, 0.3), n)
-    labels = (rows.cumsum(axis=1) > generator.random((n, 1))).argmax(axis=1)
-    return rows, labels
-
-
-@pytest.mark.parametrize("delta", [None, 0.1])
-@pytest.mark.parametrize("score", SCORES)
-@pytest.mark.parametrize("n", [4000, 4003])
-def test_the_whole_method_equals_a_plain_one_on_the_same_coins(
-    score: Score, delta: float | None, n: int
-) -> None:
-    rounds, alpha = 7, 0.1
-    mechanism = BinaryRandomizedResponse(3.0)
-    rows, labels = records(n, 4, seed=n)
-    words = known_words(n, np.random.default_rng(1))
-    result = ldp_cp_s(
-        rows,
-        labels,
-        mechanism=mechanism,
-        score=score,
-        alpha=alpha,
-        delta=delta,
-        rounds=rounds,
-        coins_for=lambda batch: KnownCoins(words[batch]),
-    )
-    order = searches.dealt(BinarySearch(score, 4, mechanism.channel, alpha, n, rounds).batches())
-    scores = score.of_labels(rows, labels)[order].tolist()
-    ask = searches.asking(scores, words[order, 0].tolist(), mechanism.channel.threshold, rounds)
-    common: dict[str, Any] = {
-        "limits": score.range(4),
-        "rounds": rounds,
-        "ratio": mechanism.channel.ratio,
-    }
-    if delta is None:
-        plain = searches.thesis_search(ask, alpha=Fraction(1, 10), **common)
-    else:
-        plain = searches.certified_search(ask, alpha=alpha, delta=delta, **common)
-    assert isinstance(result, Calibration)
-    assert (result.threshold, result.n) == (plain.threshold, plain.answered)
-
-
-def test_repro_a_repeated_search_asks_every_record_in_the_same_round() -> None:
-    """In another round it would answer another question with the same coins, which cancel out."""
-    search = thesis()
-    for first, again in zip(search.batches(), search.batches(), strict=True):
-        assert (first == again).all()
-
-
-def test_records_that_answer_again_with_their_own_coins_give_the_same_result() -> None:
-    """Record coins make a second draw impossible: a repeated campaign is the same campaign."""
-    rows, labels = records(3000, 4, seed=1)
-    record_keys = np.frombuffer(np.arange(6000, dtype="<u8").tobytes(), np.uint8).reshape(3000, 16)
-
-    def campaign(key: bytes) -> Calibration | NotCertifiable:
-        return ldp_cp_s(
-            rows,
-            labels,
-            mechanism=BinaryRandomizedResponse(1.0),
-            score=HPS(),
-            alpha=0.1,
-            coins_for=lambda batch: RecordCoins(key, record_keys[batch]),
-        )
-
-    first = campaign(bytes(32))
-    assert campaign(bytes(32)) == first
-    assert campaign(bytes([1] * 32)) != first
-
-
-def test_scores_exactly_at_the_question_answer_yes() -> None:
-    rows = np.full((2000, 2), 0.5)
-    result = ldp_cp_s(
-        rows,
-        np.zeros(2000, dtype=int),
-        mechanism=BinaryRandomizedResponse(20.0),
-        score=HPS(),
-        alpha=0.1,
-        delta=0.05,
-        rounds=1,
-    )
-    assert isinstance(result, Calibration)
-    assert result.threshold == 0.5
-
-
-@pytest.mark.parametrize(("ones", "count"), [(-1, 3), (4, 3), (0, -1), (8.9, 9.9)])
-def test_impossible_counts_of_answers_are_refused(ones: Any, count: Any) -> None:
-    with pytest.raises(InvalidBits):
-        Answers(ones, count)
-
-
-@pytest.mark.parametrize("bits", [[0, 2], [[0, 1]], [0.5], ["yes"], [-1], [float("nan")]])
-def test_answers_that_are_no_bits_are_refused(bits: list[object]) -> None:
-    with pytest.raises(InvalidBits):
-        Answers.of(bits)  # type: ignore[arg-type]
-
-
-def test_answers_are_counted() -> None:
-    assert Answers.of([True, False, True]) == Answers.of([1, 0, 1]) == Answers(2, 3)
-    assert Answers.of([]) == Answers(0, 0)
-
-
-def test_counts_may_be_integers_of_numpy() -> None:
-    """Their arithmetic wraps around at 64 bits; an exact estimate needs more."""
-    search = certified()
-    ones, count = np.int64(7), np.int64(10)
-    counted = search.estimate(Answers(ones, count))  # type: ignore[arg-type]
-    assert counted == search.estimate(Answers(7, 10))
 
 
 @pytest.mark.parametrize(

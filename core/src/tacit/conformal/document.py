@@ -1,28 +1,35 @@
 """Results that are saved to JSON and loaded from it."""
 
+import dataclasses
 import json
 import math
-from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from enum import StrEnum
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, get_type_hints
 
 from tacit.errors import InvalidDocument, TacitError
+from tacit.scores import Score, score_from_dict
 
 
 class Document:
-    """One JSON object per result; numbers survive the round trip bit for bit."""
+    """One JSON object per frozen dataclass; numbers survive the round trip bit for bit."""
 
     kind: ClassVar[str]
 
-    @abstractmethod
     def _to_fields(self) -> dict[str, Any]:
         """The fields as JSON values."""
+        values = {name: getattr(self, name) for name in _names(type(self))}
+        return {
+            name: value.to_dict() if isinstance(value, Score) else value
+            for name, value in values.items()
+        }
 
     @classmethod
-    @abstractmethod
     def _from_fields(cls, fields: "Fields") -> Self:
-        """The result that `_to_fields` described."""
+        """The result that `_to_fields` described, each field of the type it is declared with."""
+        types = get_type_hints(cls)
+        return cls(**{name: fields.read(name, types[name]) for name in _names(cls)})
 
     def to_json(self) -> str:
         """The result as one JSON object."""
@@ -62,6 +69,10 @@ class Document:
         return cls.from_json(Path(path).read_bytes())
 
 
+def _names(kind: type) -> list[str]:
+    return [field.name for field in dataclasses.fields(kind)]
+
+
 def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """A JSON object; a name that occurs twice could be read in two ways."""
     document = dict(pairs)
@@ -75,6 +86,21 @@ class Fields:
 
     def __init__(self, document: Mapping[str, Any]) -> None:
         self._unread = dict(document)
+
+    def read(self, name: str, kind: Any) -> Any:
+        """A value of the given type, one of those that results are made of."""
+        if kind is Score:
+            return score_from_dict(self.mapping(name))
+        if isinstance(kind, type) and issubclass(kind, StrEnum):
+            return self._choice(name, kind)
+        readers: dict[Any, Callable[[str], Any]] = {
+            float: self.number,
+            float | None: self.number_or_none,
+            int: self.integer,
+            str: self.text,
+            tuple[str, ...]: self.texts,
+        }
+        return readers[kind](name)
 
     def number(self, name: str) -> float:
         """A finite number."""
@@ -125,6 +151,12 @@ class Fields:
         """Refuse fields that no reader asked for."""
         if self._unread:
             raise InvalidDocument(f"Unknown fields: {', '.join(sorted(self._unread))}.")
+
+    def _choice(self, name: str, kind: type[StrEnum]) -> StrEnum:
+        value = self.text(name)
+        if value not in list(kind):
+            raise InvalidDocument(f"{name} must be one of: {', '.join(kind)}.")
+        return kind(value)
 
     def _take(self, name: str) -> Any:
         try:

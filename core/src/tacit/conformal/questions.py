@@ -1,12 +1,12 @@
 """What travels in a search: questions, answers, and who answers when."""
 
-from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tacit.conformal.document import Document, Fields
+from tacit.conformal.document import Document
 from tacit.errors import InvalidBits, InvalidParameter
 from tacit.exact import count
 
@@ -68,19 +68,3 @@ class Question(Document):
     """The Δ by which the estimate at `found` exceeds 1-α, if that was proved by answers."""
     answered: int = 0
     """Answers counted so far."""
-
-    def _to_fields(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @classmethod
-    def _from_fields(cls, fields: Fields) -> Self:
-        return cls(
-            round=fields.integer("round"),
-            threshold=fields.number("threshold"),
-            low=fields.number("low"),
-            high=fields.number("high"),
-            found=fields.number("found"),
-            coverage=fields.number("coverage"),
-            margin=fields.number_or_none("margin"),
-            answered=fields.integer("answered"),
-        )

@@ -1,16 +1,16 @@
 """What a calibration returns: a threshold to use, or the number of records it would take."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tacit.conformal.document import Document, Fields
-from tacit.errors import InvalidDocument, InvalidParameter, InvalidProbabilities
+from tacit.conformal.document import Document
+from tacit.errors import InvalidParameter, InvalidProbabilities
 from tacit.exact import level, positive
-from tacit.scores import Score, check_probabilities, score_from_dict
+from tacit.scores import Score, check_probabilities
 
 EXCHANGEABLE = "New records are exchangeable with the calibration records."
 POPULATION = (
@@ -82,31 +82,6 @@ class Calibration(Document):
             )
         return self.score.of_all(table, uniforms) <= self.threshold
 
-    def _to_fields(self) -> dict[str, Any]:
-        return {**asdict(self), "score": self.score.to_dict()}
-
-    @classmethod
-    def _from_fields(cls, fields: Fields) -> Self:
-        guarantee = fields.text("guarantee")
-        if guarantee not in list(Guarantee):
-            raise InvalidDocument(f"guarantee must be one of: {', '.join(Guarantee)}.")
-        return cls(
-            method=fields.text("method"),
-            score=score_from_dict(fields.mapping("score")),
-            k=fields.integer("k"),
-            threshold=fields.number("threshold"),
-            n=fields.integer("n"),
-            alpha=fields.number("alpha"),
-            guarantee=Guarantee(guarantee),
-            coverage=fields.number("coverage"),
-            delta=fields.number_or_none("delta"),
-            correction=fields.number_or_none("correction"),
-            epsilon=fields.number_or_none("epsilon"),
-            resolution=fields.number_or_none("resolution"),
-            assumptions=fields.texts("assumptions"),
-            notes=fields.texts("notes"),
-        )
-
 
 @dataclass(frozen=True)
 class NotCertifiable(Document):
@@ -130,21 +105,6 @@ class NotCertifiable(Document):
     def __str__(self) -> str:
         size = "" if self.correction is None else f": Δ = {self.correction:.3f}, α = {self.alpha:g}"
         return f"Not certifiable with {self.n} records{size}. {self.needed} records would do."
-
-    def _to_fields(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @classmethod
-    def _from_fields(cls, fields: Fields) -> Self:
-        return cls(
-            method=fields.text("method"),
-            n=fields.integer("n"),
-            needed=fields.integer("needed"),
-            alpha=fields.number("alpha"),
-            delta=fields.number("delta"),
-            correction=fields.number_or_none("correction"),
-            epsilon=fields.number("epsilon"),
-        )
 
 
 def _check_terms(
