@@ -6,8 +6,8 @@ from pathlib import Path
 
 try:
     import fcntl
-except ImportError:  # not on every system; there, two setups at once are not kept apart
-    fcntl = None  # type: ignore[assignment]
+except ImportError:
+    fcntl = None  # type: ignore[assignment]  # not on every system: setups are not kept apart
 
 
 @contextmanager

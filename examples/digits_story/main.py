@@ -27,8 +27,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _tell(console: Console, arguments: argparse.Namespace) -> int:
     with steps(console, total=3) as begin:
         begin("Loading torch, scikit-learn and matplotlib")
-        # Takes seconds, so it has to wait until the bar is on the screen.
-        from examples.digits_story import picture, screen, story  # noqa: PLC0415
+        from examples.digits_story import picture, screen, story  # noqa: PLC0415 -- takes seconds
 
         terms = story.Terms(
             alpha=arguments.alpha,

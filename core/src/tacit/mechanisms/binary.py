@@ -1,7 +1,6 @@
 """Binary randomized response."""
 
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,10 +9,11 @@ from tacit.errors import InvalidBits
 from tacit.mechanisms.channel import BinaryChannel
 from tacit.mechanisms.coins import Coins, chunks
 from tacit.mechanisms.estimate import Debiasing, Estimate
+from tacit.mechanisms.mechanism import Mechanism
 
 
 @dataclass(frozen=True, init=False)
-class BinaryRandomizedResponse:
+class BinaryRandomizedResponse(Mechanism[BinaryChannel]):
     """Binary RR: a bit is flipped with probability τ/2^64, else kept.
 
     The bit is ε-locally private with e^ε = (2^64-τ)/τ; if it is all that leaves a record, so is
@@ -21,22 +21,8 @@ class BinaryRandomizedResponse:
     asked for. Several reports about one person add up.
     """
 
-    channel: BinaryChannel
-
     def __init__(self, epsilon: float) -> None:
         object.__setattr__(self, "channel", BinaryChannel.for_epsilon(epsilon))
-
-    @classmethod
-    def from_channel(cls, channel: BinaryChannel) -> Self:
-        """The mechanism of a channel that a campaign document states."""
-        mechanism = cls.__new__(cls)
-        object.__setattr__(mechanism, "channel", channel)
-        return mechanism
-
-    @property
-    def epsilon(self) -> float:
-        """The realized ε: the logarithm of the channel's exact ratio, rounded up."""
-        return self.channel.epsilon
 
     def privatize(self, bits: ArrayLike, coins: Coins) -> NDArray[np.bool_]:
         """One report per bit, as a new boolean array: the bit XOR (word 0 of its block < τ)."""

@@ -1,7 +1,7 @@
 """k-ary randomized response."""
 
 from dataclasses import dataclass
-from typing import Self, SupportsIndex
+from typing import SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,6 +11,7 @@ from tacit.errors import InvalidLabels
 from tacit.mechanisms.channel import UniformChannel
 from tacit.mechanisms.coins import Blocks, Coins, chunks
 from tacit.mechanisms.estimate import Debiasing, Estimate
+from tacit.mechanisms.mechanism import Mechanism
 
 DRAWS = 2**32
 LOW_BITS = np.uint64(DRAWS - 1)
@@ -18,7 +19,7 @@ HIGH_SHIFT = np.uint64(32)
 
 
 @dataclass(frozen=True, init=False)
-class RandomizedResponse:
+class RandomizedResponse(Mechanism[UniformChannel]):
     """k-RR: a label is replaced by a uniform one of all k with probability β, else kept.
 
     The label, given whatever else is sent with it, is ε-locally private: with β = τ/2^64 any
@@ -27,22 +28,8 @@ class RandomizedResponse:
     reports about one person add up.
     """
 
-    channel: UniformChannel
-
     def __init__(self, k: SupportsIndex, epsilon: float) -> None:
         object.__setattr__(self, "channel", UniformChannel.for_epsilon(k, epsilon))
-
-    @classmethod
-    def from_channel(cls, channel: UniformChannel) -> Self:
-        """The mechanism of a channel that a campaign document states."""
-        mechanism = cls.__new__(cls)
-        object.__setattr__(mechanism, "channel", channel)
-        return mechanism
-
-    @property
-    def epsilon(self) -> float:
-        """The realized ε: the logarithm of the channel's exact ratio, rounded up."""
-        return self.channel.epsilon
 
     def privatize(self, labels: ArrayLike, coins: Coins) -> NDArray[np.int64]:
         """One report per label, as a new int64 array.

@@ -56,9 +56,8 @@ class RecordCoins:
     def blocks(self, start: int, stop: int, attempt: int) -> Blocks:
         """The blocks of records start to stop-1, the same at every call."""
         record_keys = self._record_keys[start:stop]
-        # A bijection of distinct record keys is what is wanted here: ECB hides no pattern because
-        # there is none.
-        mode = modes.ECB()  # noqa: S305
+        # A bijection of distinct record keys is what is wanted here.
+        mode = modes.ECB()  # noqa: S305 -- blocks differ, so there is no pattern to show
         cipher = Cipher(algorithms.AES(self._subkey(attempt)), mode).encryptor()
         # The library asks for room for one more block, less a byte.
         stream = np.empty(record_keys.size + BLOCK_BYTES - 1, dtype=np.uint8)
