@@ -11,7 +11,13 @@ TacitError
 ├── InvalidParameter        a level, failure probability, size or other parameter is out of range
 ├── InvalidNoise            a noise level or a noise matrix cannot be undone
 ├── IncompatibleSketches    sketches of different scores, classes or grids cannot be added
-└── InvalidDocument         saved JSON is not what this class writes
+├── InvalidDocument         a document is not what this class writes
+├── InvalidColumn           an array of a message has the wrong type, shape, size or values
+├── UpgradeRequired         a document or a request is of a protocol version not spoken here
+└── Untrusted               a document is not the one, or not from the one, that was agreed on
+    ├── WrongDigest         it is another document
+    ├── WrongKey            another key signed it
+    └── WrongSignature      the key it names did not sign it
 
 All of them are `ValueError`s too: the value given was wrong, and nothing was done with it.
 """
@@ -66,3 +72,27 @@ class IncompatibleSketches(TacitError):
 
 class InvalidDocument(TacitError):
     """This is not a document that Tacit has written."""
+
+
+class InvalidColumn(TacitError):
+    """An array of this message has the wrong type, shape, size or values."""
+
+
+class UpgradeRequired(TacitError):
+    """This is of a protocol version that is not spoken here; install one that speaks it."""
+
+
+class Untrusted(TacitError):
+    """This document is not the one that was agreed on; do not use it."""
+
+
+class WrongDigest(Untrusted):
+    """This is not the document with the digest agreed on; do not use it, and ask who sent it."""
+
+
+class WrongKey(Untrusted):
+    """This document is signed with another key than the pinned one; do not use it."""
+
+
+class WrongSignature(Untrusted):
+    """The signature of this document is not valid; do not use it."""

@@ -1,0 +1,113 @@
+"""What all models on the wire share: strict types, no unknown fields, no values in errors."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Self
+
+import rfc8785
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    ConfigDict,
+    PlainSerializer,
+    StringConstraints,
+    ValidationError,
+)
+from pydantic_core import from_json
+
+from tacit.errors import InvalidDocument
+from tacit.protocol.digests import sha256_hex
+from tacit.protocol.versions import check_version
+
+
+def _whole_second_in_utc(moment: AwareDatetime) -> AwareDatetime:
+    offset = moment.utcoffset()
+    if moment.microsecond or offset is None or offset.total_seconds() != 0:
+        raise ValueError("a date must be in UTC and a whole second, like 2026-03-01T12:00:00Z")
+    return moment
+
+
+def _rfc3339(moment: AwareDatetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+"""SHA-256 in lowercase hexadecimal."""
+
+Identifier = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
+"""128 random bits in lowercase hexadecimal."""
+
+Name = Annotated[str, StringConstraints(pattern=r"^[^\s\p{C}]([^\p{C}]{0,98}[^\s\p{C}])?$")]
+"""1 to 100 printable characters, no space at either end."""
+
+Moment = Annotated[
+    AwareDatetime, AfterValidator(_whole_second_in_utc), PlainSerializer(_rfc3339, when_used="json")
+]
+"""A whole second in UTC, as RFC 3339 writes it with a Z."""
+
+
+class Wire(BaseModel):
+    """A message or a part of one."""
+
+    # An error of pydantic shows the value it refuses; a message's value may be somebody's data.
+    model_config = ConfigDict(
+        strict=True,
+        extra="forbid",
+        frozen=True,
+        allow_inf_nan=False,
+        hide_input_in_errors=True,
+    )
+
+
+class SignedDocument(Wire):
+    """A document that is digested and signed: its bytes are canonical JSON (RFC 8785)."""
+
+    kind: ClassVar[str]
+
+    def to_bytes(self) -> bytes:
+        """The canonical bytes, over which digest and signature are made."""
+        return rfc8785.dumps(self.model_dump(mode="json"))
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the canonical bytes."""
+        return sha256_hex(self.to_bytes())
+
+    @classmethod
+    def from_bytes(cls, payload: bytes) -> Self:
+        """Read canonical bytes; anything else, also another spelling of the same, is refused."""
+        fields = parsed(payload)
+        if fields.get("tacit") != cls.kind:
+            raise InvalidDocument(f"This is not a {cls.kind}.")
+        check_version(fields.get("version"))
+        try:
+            document = cls.model_validate_json(payload)
+        except ValidationError as error:
+            raise InvalidDocument(f"This is not a valid {cls.kind}: {described(error)}") from None
+        if document.to_bytes() != payload:
+            raise InvalidDocument(f"The bytes of this {cls.kind} are not canonical JSON.")
+        return document
+
+
+def parsed(payload: bytes) -> Mapping[str, Any]:
+    """The JSON object that `payload` is."""
+    try:
+        fields = from_json(payload, allow_inf_nan=False)
+    except ValueError as error:
+        raise InvalidDocument("This is not JSON.") from error
+    if not isinstance(fields, dict):
+        raise InvalidDocument("This is not a JSON object.")
+    return fields
+
+
+def field_errors(error: ValidationError) -> tuple[tuple[str, str], ...]:
+    """Where and what is wrong, never the value that is."""
+    return tuple(
+        (".".join(str(part) for part in detail["loc"]) or "body", detail["msg"])
+        for detail in error.errors(include_url=False, include_input=False, include_context=False)
+    )
+
+
+def described(error: ValidationError) -> str:
+    """All that is wrong, in one sentence."""
+    return "; ".join(f"{field}: {message}" for field, message in field_errors(error)) + "."

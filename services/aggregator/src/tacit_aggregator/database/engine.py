@@ -1,0 +1,83 @@
+"""The database: readers, and one named transaction at a time that writes."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from sqlalchemy import Connection, create_engine, event, make_url
+
+from tacit_aggregator.errors import OperatorError
+
+_PRAGMAS = (
+    "journal_mode=WAL",
+    "synchronous=FULL",  # an acknowledged upload survives a power failure
+    "secure_delete=ON",  # erased features are overwritten
+    "foreign_keys=ON",
+    "busy_timeout=10000",
+)
+_WRITES = "tacit_writes"
+
+Observer = Callable[[str, float], None]
+"""Told the name and the seconds of each transaction that was committed."""
+
+
+class Database:
+    """Connections to one database. Every commit of the aggregator goes through `transaction`."""
+
+    def __init__(self, url: str, observer: Observer | None = None) -> None:
+        if make_url(url).get_backend_name() != "sqlite":
+            raise OperatorError("The database must be SQLite: sqlite:///path/to/file.db")
+        self.url = url
+        self._observer = observer
+        self._engine = create_engine(url)
+        self._writer = self._engine.execution_options(**{_WRITES: True})
+        # SQLite has one writer at a time; waiting here is fair, its own waiting is by polling.
+        self._one_writer = threading.Lock()
+        event.listen(self._engine, "connect", _configure)
+        event.listen(self._engine, "begin", _begin)
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """A connection that sees one state of the database and changes nothing."""
+        with self._engine.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def transaction(self, name: str) -> Iterator[Connection]:
+        """All of it or nothing, durable when this returns; `name` says what it does."""
+        with self._one_writer:
+            began = time.perf_counter()
+            with self._writer.begin() as connection:
+                yield connection
+            seconds = time.perf_counter() - began
+        if self._observer is not None:
+            self._observer(name, seconds)
+
+    def erase_log(self) -> bool:
+        """Move the write-ahead log into the database and cut it off, so that erased rows are gone.
+
+        False if readers were in the way: call again.
+        """
+        with self._one_writer, self._engine.connect() as connection:
+            raw = connection.connection.driver_connection
+            if raw is None:
+                return False
+            (busy, _, _) = raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            return not busy
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._engine.dispose()
+
+
+def _configure(connection: Any, _: Any) -> None:
+    connection.isolation_level = None  # transactions begin as `_begin` says, not when sqlite3 likes
+    for pragma in _PRAGMAS:
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _begin(connection: Connection) -> None:
+    writes = connection.get_execution_options().get(_WRITES, False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")

@@ -1,0 +1,34 @@
+"""Settings, read from environment variables that begin with TACIT_."""
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+MEBIBYTE = 2**20
+
+
+class Settings(BaseSettings):
+    """Defaults work on a laptop; `environment=production` refuses what is unsafe elsewhere."""
+
+    model_config = SettingsConfigDict(env_prefix="TACIT_", extra="ignore", frozen=True)
+
+    environment: Literal["development", "production"] = "development"
+    database_url: str = "sqlite:///tacit-aggregator.db"
+    key_secret_file: Path | None = None
+    """The secret that private keys are encrypted with; by default a file beside the database."""
+    public_url: str | None = None
+    """Where sites reach this server, as invitations say it."""
+    host: str = "127.0.0.1"
+    port: int = Field(default=8080, ge=0, le=65535)
+    metrics_port: int | None = Field(default=None, ge=0, le=65535)
+    """Prometheus metrics on a port of their own, on `host`; None: nowhere."""
+    most_body_bytes: int = Field(default=32 * MEBIBYTE, ge=1024)
+    body_seconds: float = Field(default=60.0, gt=0)
+    """How long a request's body may take to arrive."""
+    most_pending_bytes: int = Field(default=4096 * MEBIBYTE, ge=MEBIBYTE)
+    """Uploads are put off while more than this waits to be counted."""
+    scoring_workers: int = Field(default=1, ge=1, le=64)
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    log_format: Literal["json", "console"] = "json"

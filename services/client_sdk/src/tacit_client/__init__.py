@@ -1,0 +1,1 @@
+"""Tacit at the site."""
