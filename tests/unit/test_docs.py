@@ -23,6 +23,7 @@ REFERENCE = {
     "tacit.planning": "planning.md",
     "tacit.conformal.noise": "noise-and-corrections.md",
     "tacit.conformal.corrections": "noise-and-corrections.md",
+    "tacit.protocol": "protocol.md",
     "tacit.errors": "errors.md",
 }
 

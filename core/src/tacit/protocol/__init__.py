@@ -3,6 +3,14 @@
 docs/protocol.md describes it for other implementations; tests/vectors has examples of all of it.
 """
 
+try:
+    import pydantic  # noqa: F401 -- only to say what is missing
+    import rfc8785  # noqa: F401
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        "tacit.protocol needs what the extra brings: pip install 'tacit[protocol]'"
+    ) from error
+
 from tacit.protocol.campaign import Campaign, Features, Grid, Probabilities, RandomizedLabels
 from tacit.protocol.columns import Column
 from tacit.protocol.digests import sha256_hex

@@ -3,19 +3,23 @@
 import secrets
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from tacit.conformal import CoverageSketch, Guarantee, ScoreGrid
+from tacit.conformal import CoverageSketch, ScoreGrid
+from tacit.conformal.corrections import n_for_labels
 from tacit.exact import level
 from tacit.mechanisms import UniformChannel
 from tacit.protocol.columns import Dtype, Shape
 from tacit.protocol.versions import PROTOCOL
-from tacit.protocol.wire import Digest, Identifier, Moment, Name, SignedDocument, Wire
+from tacit.protocol.wire import Digest, Identifier, JsonObject, Moment, Name, SignedDocument, Wire
 from tacit.scores import Score, score_from_dict
 
 MOST_CLASSES = 2**16
+MOST_PLANNED = 2**40
+LEAST_EPSILON = 2.0**-30
+"""Below it, the most records that can be planned say nothing."""
 
 
 class RandomizedLabels(Wire):
@@ -81,12 +85,12 @@ class Campaign(SignedDocument):
     epsilon: float
     """The exact ε of the realized channel, rounded up: what a record's label spends."""
     evidence: Evidence
-    score: dict[str, Any]
+    score: JsonObject
     grid: Grid
     alpha: float
     delta: float | None
     guarantee: Literal["nominal", "comparison"]
-    planned_n: Annotated[int, Field(ge=1, le=2**40)]
+    planned_n: Annotated[int, Field(ge=1, le=MOST_PLANNED)]
     """The campaign closes when it has accepted this many records, or at `closes`."""
     opens: Moment
     closes: Moment
@@ -98,16 +102,25 @@ class Campaign(SignedDocument):
         if len(set(self.classes)) != len(self.classes):
             raise ValueError("the names of the classes must differ")
         level(self.alpha, "α")
-        if self.delta is not None:
-            level(self.delta, "δ")
-        if (self.delta is None) != (self.guarantee == Guarantee.NOMINAL):
+        if (self.delta is None) != (self.guarantee == "nominal"):
             raise ValueError("the guarantee is nominal without δ and comparison with δ")
         if self.epsilon != self.channel.epsilon:
             raise ValueError("ε must be that of the realized channel")
+        if self.epsilon < LEAST_EPSILON:
+            raise ValueError("ε must be at least 2^-30")
+        self._can_be_starred()
         if self.opens >= self.closes:
             raise ValueError("a campaign must open before it closes")
         self.empty_sketch()
         return self
+
+    def _can_be_starred(self) -> None:
+        """Refuse a δ that would need more records than any campaign can plan."""
+        if self.delta is None:
+            return
+        level(self.delta, "δ")
+        if n_for_labels(self.alpha, self.channel.beta, self.delta) > MOST_PLANNED:
+            raise ValueError("with this α, δ and ε, L* would need more than 2^40 records")
 
     @classmethod
     def of(  # noqa: PLR0913 -- the terms of a campaign are that many

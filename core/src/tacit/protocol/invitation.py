@@ -12,7 +12,7 @@ from tacit.protocol.wire import Digest, Name, Wire, described, parsed
 
 PREFIX = "tacit-invitation."
 
-Url = Annotated[str, StringConstraints(pattern=r"^https?://[^\s]{1,2000}$")]
+Url = Annotated[str, StringConstraints(pattern=r"^https?://[!-~]{1,2000}$")]
 Token = Annotated[str, StringConstraints(pattern=r"^tacit_[A-Za-z0-9_-]{43}$")]
 
 

@@ -50,8 +50,8 @@ class Signed(Wire):
         public_key = _decoded(self.public_key)
         if fingerprint(public_key) != key:
             raise WrongKey
-        payload = self.payload.encode()
         try:
+            payload = self.payload.encode()
             verifier = Ed25519PublicKey.from_public_bytes(public_key)
             verifier.verify(_decoded(self.signature), signed_bytes(kind.kind, payload))
         except (InvalidSignature, ValueError) as error:

@@ -10,7 +10,7 @@ from tacit.conformal import Calibration, NotCertifiable
 from tacit.errors import InvalidDocument
 from tacit.protocol.uploads import Count
 from tacit.protocol.versions import PROTOCOL
-from tacit.protocol.wire import Digest, Moment, Name, SignedDocument, Wire
+from tacit.protocol.wire import Digest, JsonObject, Moment, Name, SignedDocument, Wire
 
 _RESULTS: tuple[type[Calibration] | type[NotCertifiable], ...] = (Calibration, NotCertifiable)
 
@@ -53,7 +53,7 @@ class Threshold(SignedDocument):
     classes: tuple[Name, ...]
     sites: Count
     """How many sites the records come from."""
-    result: dict[str, Any]
+    result: JsonObject
     """A calibration or a not-certifiable, as the core writes them."""
     certificate: None = None
     """Nothing is certified in label campaigns of this version."""
@@ -65,6 +65,10 @@ class Threshold(SignedDocument):
         outcome = self.outcome()
         if isinstance(outcome, Calibration) and outcome.k != len(self.classes):
             raise ValueError("the result is for another number of classes")
+        if (outcome.delta is None) != (self.which is ThresholdKind.NOMINAL):
+            raise ValueError("a nominal result has no δ, a starred one has")
+        if outcome.epsilon != self.privacy.epsilon:
+            raise ValueError("the result and the privacy statement must have the same ε")
         return self
 
     @staticmethod

@@ -7,12 +7,12 @@ from pydantic import Field
 
 from tacit.protocol.columns import Column
 from tacit.protocol.versions import PROTOCOL
-from tacit.protocol.wire import Digest, Identifier, Wire
+from tacit.protocol.wire import EXACT, Digest, Identifier, Wire
 
 MOST_RECORDS = 100_000
 """Records in one upload."""
 
-Count = Annotated[int, Field(ge=0, le=2**53)]
+Count = Annotated[int, Field(ge=0, le=EXACT)]
 
 
 class Enrolment(Wire):

@@ -1,10 +1,10 @@
 """Which protocol this is, and which others can still be spoken with."""
 
-from typing import Any
+from typing import Any, Final
 
 from tacit.errors import UpgradeRequired
 
-PROTOCOL = "1.0"
+PROTOCOL: Final = "1.0"
 SUPPORTED = (PROTOCOL,)
 
 HEADER = "Tacit-Protocol"

@@ -13,11 +13,17 @@ from pydantic import (
     StringConstraints,
     ValidationError,
 )
-from pydantic_core import from_json
+from pydantic_core import ErrorDetails, from_json
 
 from tacit.errors import InvalidDocument
 from tacit.protocol.digests import sha256_hex
 from tacit.protocol.versions import check_version
+
+EXACT = 2**53 - 1
+"""Integers up to here are the same number to every reader of JSON."""
+
+_MOST_ERRORS = 20
+_MOST_CHARACTERS = 200
 
 
 def _whole_second_in_utc(moment: AwareDatetime) -> AwareDatetime:
@@ -28,7 +34,21 @@ def _whole_second_in_utc(moment: AwareDatetime) -> AwareDatetime:
 
 
 def _rfc3339(moment: AwareDatetime) -> str:
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return moment.replace(tzinfo=None).isoformat() + "Z"
+
+
+def _of_exact_values(value: Any) -> Any:
+    """The value, if every reader of JSON reads it as the same, also one that has only doubles."""
+    if isinstance(value, dict):
+        _of_exact_values(list(value.values()))
+    elif isinstance(value, list):
+        for part in value:
+            _of_exact_values(part)
+    elif isinstance(value, int | float) and not -EXACT <= value <= EXACT:
+        raise ValueError("numbers must lie from -(2^53 - 1) to 2^53 - 1")
+    elif not isinstance(value, str | int | float | None):
+        raise ValueError("only objects, lists, strings, numbers, true, false and null")
+    return value
 
 
 Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
@@ -37,13 +57,21 @@ Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 Identifier = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
 """128 random bits in lowercase hexadecimal."""
 
-Name = Annotated[str, StringConstraints(pattern=r"^[^\s\p{C}]([^\p{C}]{0,98}[^\s\p{C}])?$")]
-"""1 to 100 printable characters, no space at either end."""
+_UNSEEN = r"\p{Cc}\p{Cf}\p{Co}\p{Zl}\p{Zp}"
+
+Name = Annotated[
+    str,
+    StringConstraints(pattern=rf"^[^\s{_UNSEEN}]([^{_UNSEEN}]{{0,98}}[^\s{_UNSEEN}])?$"),
+]
+"""1 to 100 characters in one line, none of them invisible, no space at either end."""
 
 Moment = Annotated[
     AwareDatetime, AfterValidator(_whole_second_in_utc), PlainSerializer(_rfc3339, when_used="json")
 ]
 """A whole second in UTC, as RFC 3339 writes it with a Z."""
+
+JsonObject = Annotated[dict[str, Any], AfterValidator(_of_exact_values)]
+"""An object whose fields another part of Tacit knows."""
 
 
 class Wire(BaseModel):
@@ -66,7 +94,10 @@ class SignedDocument(Wire):
 
     def to_bytes(self) -> bytes:
         """The canonical bytes, over which digest and signature are made."""
-        return rfc8785.dumps(self.model_dump(mode="json"))
+        try:
+            return rfc8785.dumps(self.model_dump(mode="json"))
+        except ValueError as error:  # text that is no Unicode, in a document that was made here
+            raise InvalidDocument(f"This {self.kind} cannot be written as JSON.") from error
 
     @property
     def digest(self) -> str:
@@ -101,11 +132,25 @@ def parsed(payload: bytes) -> Mapping[str, Any]:
 
 
 def field_errors(error: ValidationError) -> tuple[tuple[str, str], ...]:
-    """Where and what is wrong, never the value that is."""
-    return tuple(
-        (".".join(str(part) for part in detail["loc"]) or "body", detail["msg"])
-        for detail in error.errors(include_url=False, include_input=False, include_context=False)
-    )
+    """Where and what is wrong, never the value that is; the first ones, if there are many."""
+    details = error.errors(include_url=False, include_input=False)[:_MOST_ERRORS]
+    return tuple((_place(detail["loc"]), _message(detail)) for detail in details)
+
+
+def _place(location: tuple[int | str, ...]) -> str:
+    return _short(".".join(_short(str(part)) for part in location)) or "body"
+
+
+def _message(detail: ErrorDetails) -> str:
+    if detail["type"] == "union_tag_invalid":  # pydantic would repeat the value
+        return f"Input should be one of: {detail['ctx']['expected_tags']}"
+    if detail["type"] == "value_error":
+        return _short(str(detail["ctx"]["error"]).removesuffix("."))
+    return _short(detail["msg"])
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _MOST_CHARACTERS else text[: _MOST_CHARACTERS - 1] + "…"
 
 
 def described(error: ValidationError) -> str:

@@ -1,0 +1,184 @@
+"""The vectors hold: for a reader that knows nothing of Tacit, and for Tacit in both directions."""
+
+import json
+import math
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+from rfc8785 import dumps
+
+from tacit.errors import (
+    InvalidDocument,
+    TacitError,
+    UpgradeRequired,
+    WrongDigest,
+    WrongKey,
+    WrongSignature,
+)
+from tacit.mechanisms import RandomizedResponse, RecordCoins, UniformChannel
+from tacit.protocol import (
+    Campaign,
+    Column,
+    Invitation,
+    Reports,
+    Signed,
+    SigningKey,
+    Threshold,
+    Upload,
+)
+from tacit.protocol.versions import check_version
+from tests.vectors import check
+
+REFUSED = check.read("refused.json")
+READER_ERRORS: dict[str, type[TacitError]] = {
+    "invalid-document": InvalidDocument,
+    "upgrade-required": UpgradeRequired,
+    "wrong-key": WrongKey,
+    "wrong-signature": WrongSignature,
+    "wrong-digest": WrongDigest,
+}
+
+
+def why(case: Any) -> str:
+    return str(case["why"])
+
+
+def the_campaign(kind: str) -> Campaign:
+    return Campaign.from_bytes(check.read("campaign.json")[kind]["canonical"].encode())
+
+
+@pytest.mark.parametrize("vector", check.CHECKS, ids=lambda vector: vector.__name__)
+def test_a_plain_reader_agrees_with_the_vectors(vector: Callable[[], None]) -> None:
+    vector()
+
+
+def test_the_plain_reader_runs_alone_and_without_tacit() -> None:
+    program = Path(check.__file__)
+    assert "import tacit" not in program.read_text()
+    assert "from tacit" not in program.read_text()
+    finished = subprocess.run([sys.executable, program], check=True, capture_output=True, text=True)
+    assert len(finished.stdout.splitlines()) == len(check.CHECKS)
+
+
+@given(st.floats(-(2**53 - 1), 2**53 - 1) | st.floats(-1e-4, 1e-4))
+def test_the_plain_reader_writes_numbers_as_rfc_8785_does(value: float) -> None:
+    assert check.number(value).encode() == dumps(value)
+
+
+@pytest.mark.parametrize("kind", ["probabilities", "features"])
+def test_a_campaign_is_written_and_read_as_in_the_vector(kind: str) -> None:
+    vector = check.read("campaign.json")[kind]
+    made = Campaign.model_validate_json(json.dumps(vector["fields"]))
+    assert made.to_bytes().decode() == vector["canonical"]
+    assert made.digest == vector["digest"]
+    assert Campaign.from_bytes(vector["canonical"].encode()) == made
+
+
+def test_a_campaign_is_signed_and_opened_as_in_the_vector() -> None:
+    vector = check.read("signed-campaign.json")
+    seed = bytes.fromhex(vector["private_key_seed"])
+    key = SigningKey(Ed25519PrivateKey.from_private_bytes(seed))
+    signed = Signed.model_validate_json(json.dumps(vector["signed"]))
+    opened = signed.open(Campaign, key=vector["fingerprint"], digest=vector["digest"])
+    assert opened.digest == vector["digest"]
+    assert key.fingerprint == vector["fingerprint"]
+    assert key.sign(opened.document) == signed
+
+
+@pytest.mark.parametrize("kind", ["probabilities", "features"])
+def test_an_upload_is_read_and_written_as_in_the_vector(kind: str) -> None:
+    vector = check.read("upload.json")[kind]
+    upload = Upload.model_validate_json(vector["body"])
+    reports = Reports.of(upload, the_campaign(kind))
+    found = {"labels": reports.labels.tolist(), kind: reports.evidence.tolist()}
+    if reports.uniforms is not None:
+        found["uniforms"] = reports.uniforms.tolist()
+    assert found == vector["arrays"]
+    assert upload.to_bytes().decode() == vector["body"]
+
+
+@pytest.mark.parametrize(
+    "case", check.read("upload.json")["columns"], ids=lambda case: case["column"]["dtype"]
+)
+def test_a_column_is_read_and_written_as_in_the_vector(case: Any) -> None:
+    column = Column.model_validate_json(json.dumps(case["column"]))
+    assert column.array().tolist() == case["array"]
+    assert Column.of(np.array(case["array"]), column.dtype) == column
+
+
+@pytest.mark.parametrize("which", ["nominal", "starred"])
+def test_a_threshold_is_opened_and_follows_from_the_upload_of_the_vector(which: str) -> None:
+    vector = check.read("threshold.json")
+    signed = Signed.model_validate_json(json.dumps(vector[which]["signed"]))
+    found = signed.open(Threshold, key=vector["fingerprint"], digest=vector[which]["digest"])
+    campaign = the_campaign("probabilities")
+    upload = Upload.model_validate_json(check.read("upload.json")["probabilities"]["body"])
+    reports = Reports.of(upload, campaign)
+    site = campaign.empty_sketch().add(reports.evidence, reports.labels, uniforms=reports.uniforms)
+    delta = campaign.delta if which == "starred" else None
+    expected = (site + site).calibrate(campaign.channel, campaign.alpha, delta)
+    assert found.document.outcome() == expected
+    beta = campaign.channel.beta
+    shift = (1 + beta - 2 * beta / campaign.k) / ((1 - beta) * (site + site).n)
+    assert math.isclose(found.document.hostile.shift_per_record, shift, rel_tol=1e-15)
+
+
+def test_an_invitation_is_read_and_written_as_in_the_vector() -> None:
+    vector = check.read("invitation.json")
+    invitation = Invitation.from_text(vector["text"])
+    assert invitation.to_text() == vector["text"]
+    assert json.loads(invitation.model_dump_json()) == vector["fields"]
+
+
+@pytest.mark.parametrize("case", check.read("randomized-labels.json")["cases"], ids=why)
+def test_labels_are_randomized_as_in_the_vector(case: Any) -> None:
+    key = bytes.fromhex(case["campaign_key"])
+    record_keys = [bytes.fromhex(record_key) for record_key in case["record_keys"]]
+    channel = UniformChannel(case["k"], int(case["threshold"]))
+    coins = RecordCoins(key, record_keys, purpose="labels")
+    reports = RandomizedResponse.from_channel(channel).privatize(case["labels"], coins)
+    assert reports.tolist() == case["reports"]
+    words = RecordCoins(key, record_keys, purpose="uniforms").blocks(0, len(record_keys), 0)[:, 0]
+    assert ((words >> np.uint64(11)) * 2.0**-53).tolist() == case["uniforms"]
+
+
+@pytest.mark.parametrize("case", REFUSED["campaigns"], ids=why)
+def test_a_campaign_that_must_be_refused_is(case: Any) -> None:
+    with pytest.raises(READER_ERRORS[case["refused_as"]]):
+        Campaign.from_bytes(case["payload"].encode())
+
+
+@pytest.mark.parametrize("case", REFUSED["signed"], ids=why)
+def test_a_signed_document_that_must_be_refused_is(case: Any) -> None:
+    signed = case["signed"]
+    with pytest.raises((READER_ERRORS[case["refused_as"]], ValidationError)) as caught:
+        Signed.model_validate_json(json.dumps(signed)).open(
+            Campaign, key=REFUSED["fingerprint"], digest=REFUSED["digest"]
+        )
+    # Only what is no signed document at all is refused before it is opened.
+    assert isinstance(caught.value, ValidationError) <= (case["refused_as"] == "invalid-document")
+
+
+@pytest.mark.parametrize("case", REFUSED["uploads"], ids=why)
+def test_an_upload_that_must_be_refused_is(case: Any) -> None:
+    body = case["body"]
+    if case["refused_as"] == "upgrade-required":
+        with pytest.raises(UpgradeRequired):
+            check_version(json.loads(body)["version"])
+    with pytest.raises((ValidationError, TacitError)):
+        Reports.of(Upload.model_validate_json(body), the_campaign("probabilities"))
+
+
+def test_what_is_refused_differs_from_what_is_accepted_only_in_its_fault() -> None:
+    good = check.read("upload.json")["probabilities"]["body"]
+    assert len(Reports.of(Upload.model_validate_json(good), the_campaign("probabilities"))) == 12
+    assert the_campaign("probabilities").digest == REFUSED["digest"]
