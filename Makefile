@@ -20,8 +20,8 @@ help: ## Show this list
 	@echo
 	@echo '  ARGS="…" adds arguments (make test ARGS="-k sketch"); PYTHON=… names the Python to build .venv with.'
 
-demo: $(READY) ## Tell the library's story on real data, in the terminal
-	@$(IN_VENV) examples/digits.py $(ARGS)
+demo: $(READY) ## Run a whole campaign on this machine: aggregator, five sites, owner
+	@$(IN_VENV) -m tacit_client.cli demo $(ARGS)
 
 # One thread in each of the two test processes: two thread pools on the same cores get in each other's way.
 test test-long: export OMP_NUM_THREADS := 1

@@ -1,4 +1,4 @@
-"""The library's story on real data: `make demo`, or `python examples/digits.py --help`."""
+"""The library's story on real data: `python examples/digits.py --help`."""
 
 import sys
 from pathlib import Path

@@ -4,8 +4,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from examples.digits_story.data import CLASSES
-from examples.digits_story.model import Classifier
 from examples.digits_story.sites import ScoreCampaign, Site
 from tacit.conformal import (
     Answers,
@@ -13,7 +11,6 @@ from tacit.conformal import (
     Calibration,
     CertifiedSearch,
     CoverageSketch,
-    NotCertifiable,
     Question,
     run,
     split,
@@ -21,8 +18,9 @@ from tacit.conformal import (
 from tacit.exact import count, level
 from tacit.mechanisms import BinaryChannel, BinaryRandomizedResponse, RandomizedResponse
 from tacit.scores import APS, Score
-
-Result = Calibration | NotCertifiable
+from tacit_client.demo.data import CLASSES
+from tacit_client.demo.figures import Result
+from tacit_client.demo.model import Classifier
 
 
 @dataclass(frozen=True)

@@ -7,19 +7,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from examples.digits_story.data import Records
-from examples.digits_story.model import Classifier
 from tacit.conformal import Answers, Question, deal
 from tacit.mechanisms import BinaryRandomizedResponse, RandomizedResponse, RecordCoins
 from tacit.scores import Score
-
-SIZES = {"Ash": 500, "Birch": 350, "Cedar": 200, "Elm": 150, "Fir": 50}
+from tacit_client.demo.data import Digits, Records
+from tacit_client.demo.model import Classifier
 
 
 class LabelReports(NamedTuple):
     """What leaves a site in a label campaign: features as they are, labels randomized."""
 
-    images: NDArray[np.float64]
+    images: NDArray[np.uint8]
     labels: NDArray[np.int64]
 
 
@@ -68,13 +66,10 @@ class Site:
         return Answers.of(campaign.mechanism.privatize(bits, coins))
 
 
-def settle(records: Records) -> list[Site]:
-    """Five sites of different sizes that together hold the records."""
-    sites = []
-    start = 0
-    for name, size in SIZES.items():
-        part = records[start : start + size]
-        record_keys = np.frombuffer(secrets.token_bytes(16 * size), dtype=np.uint8)
-        sites.append(Site(name, part, record_keys.reshape(size, 16)))
-        start += size
-    return sites
+def settle(digits: Digits) -> list[Site]:
+    """Five sites of different sizes that together hold the calibration records."""
+    return [Site(name, part, _record_keys(len(part))) for name, part in digits.at_sites().items()]
+
+
+def _record_keys(size: int) -> NDArray[np.uint8]:
+    return np.frombuffer(secrets.token_bytes(16 * size), dtype=np.uint8).reshape(size, 16)

@@ -6,11 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from examples.digits_story.campaigns import Comparison, Terms, compare
-from examples.digits_story.data import Records, digits
-from examples.digits_story.model import Classifier
 from examples.digits_story.sites import Site, settle
 from tacit.conformal import Calibration
 from tacit.scores import Score
+from tacit_client.demo.data import Records, digits
+from tacit_client.demo.figures import Figures
+from tacit_client.demo.model import Classifier
 
 __all__ = ["Comparison", "Setting", "Terms", "compare", "prepare"]
 
@@ -41,14 +42,13 @@ class Setting:
         ]
         return np.concatenate(scores)
 
-    def coverage_and_size(self, calibration: Calibration) -> tuple[float, float]:
-        """On held-out images: how often the set holds the true digit, and its average size."""
-        sets = calibration.sets(self.model.probabilities(self.held_out.images))
-        hits = sets[np.arange(len(sets)), self.held_out.labels]
-        return float(hits.mean()), float(sets.sum(axis=1).mean())
+    def figures(self, calibration: Calibration) -> Figures:
+        """What a threshold is worth on held-out images."""
+        probabilities = self.model.probabilities(self.held_out.images)
+        return Figures.of(calibration, probabilities, self.held_out.labels)
 
 
 def prepare() -> Setting:
     """Train the model and give every site its records."""
     records = digits()
-    return Setting(Classifier(records.training), settle(records.calibration), records.held_out)
+    return Setting(Classifier(records.training), settle(records), records.held_out)

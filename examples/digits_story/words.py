@@ -2,10 +2,11 @@
 
 import math
 
-from examples.digits_story.campaigns import Comparison, Result, Terms
-from examples.digits_story.data import TRAINING
-from tacit.conformal import Guarantee, NotCertifiable
+from examples.digits_story.campaigns import Comparison, Terms
+from tacit.conformal import NotCertifiable
 from tacit.conformal.corrections import n_for_scores
+from tacit_client.demo.data import TRAINING
+from tacit_client.demo.figures import Result
 
 USUAL_ALPHA = 0.1
 
@@ -19,20 +20,6 @@ def introduction(accuracy: float, terms: Terms) -> str:
         "small as that allows. How far to open them is one number, a threshold, learned from "
         "labelled records; and those belong to five sites that do not want to give labels away."
     )
-
-
-def promise(result: Result) -> str:
-    """The guarantee in a few words, for the table."""
-    if isinstance(result, NotCertifiable):
-        return "none: too few records"
-    goal = f"{1 - result.alpha:.0%}"
-    if result.guarantee is Guarantee.CERTIFIED and result.delta is not None:
-        return f"at least {goal}, {1 - result.delta:.0%} sure"
-    return {
-        Guarantee.MARGINAL: f"at least {goal} on average",
-        Guarantee.NOMINAL: f"aims at {goal}, no promise",
-        Guarantee.COMPARISON: "aims higher, not proved",
-    }[result.guarantee]
 
 
 def what_left(comparison: Comparison) -> dict[str, str]:

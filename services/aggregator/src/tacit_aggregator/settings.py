@@ -6,6 +6,8 @@ from typing import Literal
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from tacit_aggregator.errors import OperatorError
+
 MEBIBYTE = 2**20
 
 
@@ -32,3 +34,19 @@ class Settings(BaseSettings):
     scoring_workers: int = Field(default=1, ge=1, le=64)
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["json", "console"] = "json"
+
+
+def refuse_unsafe(settings: Settings) -> None:
+    """Refuse settings that are fine on a laptop and unsafe in production.
+
+    The file of the secret is looked at where it is read, by `keys.secret.read_secret`.
+    """
+    if settings.environment != "production":
+        return
+    if settings.public_url is None or not settings.public_url.startswith("https://"):
+        raise OperatorError(
+            "In production sites must reach this server through TLS: set TACIT_PUBLIC_URL to an"
+            " address that begins with https://"
+        )
+    if settings.log_format != "json":
+        raise OperatorError("In production logs are JSON: set TACIT_LOG_FORMAT=json")

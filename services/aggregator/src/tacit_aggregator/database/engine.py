@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from sqlalchemy import Connection, create_engine, event, make_url
+from sqlalchemy import Connection, create_engine, event
 
-from tacit_aggregator.errors import OperatorError
+from tacit_aggregator.database.location import database_file
 
 _PRAGMAS = (
     "journal_mode=WAL",
@@ -26,17 +26,21 @@ Observer = Callable[[str, float], None]
 class Database:
     """Connections to one database. Every commit of the aggregator goes through `transaction`."""
 
-    def __init__(self, url: str, observer: Observer | None = None) -> None:
-        if make_url(url).get_backend_name() != "sqlite":
-            raise OperatorError("The database must be SQLite: sqlite:///path/to/file.db")
+    def __init__(self, url: str) -> None:
+        database_file(url)  # refuses what is not a SQLite file
         self.url = url
-        self._observer = observer
-        self._engine = create_engine(url)
+        self._observer: Observer | None = None
+        # An error shows its statement, never the features and hashes that were its parameters.
+        self._engine = create_engine(url, hide_parameters=True)
         self._writer = self._engine.execution_options(**{_WRITES: True})
         # SQLite has one writer at a time; waiting here is fair, its own waiting is by polling.
         self._one_writer = threading.Lock()
         event.listen(self._engine, "connect", _configure)
         event.listen(self._engine, "begin", _begin)
+
+    def observe(self, observer: Observer) -> None:
+        """Tell this one about every transaction from now on."""
+        self._observer = observer
 
     @contextmanager
     def read(self) -> Iterator[Connection]:

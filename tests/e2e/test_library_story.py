@@ -1,4 +1,4 @@
-"""The demo as a newcomer meets it."""
+"""The library's story, as a newcomer meets it."""
 
 import io
 import os
@@ -12,11 +12,13 @@ from rich.console import Console
 
 from examples.digits_story.campaigns import Terms, compare
 from examples.digits_story.main import main
-from examples.digits_story.screen import blocks, instructive, sampling_error, show
+from examples.digits_story.screen import show
 from examples.digits_story.sites import ScoreCampaign, Site
 from examples.digits_story.story import Setting, prepare
 from examples.digits_story.words import caveats
 from tacit.conformal import Question
+from tacit_client.demo.display import blocks
+from tacit_client.demo.figures import instructive, sampling_error
 
 ROOT = Path(__file__).parents[2]
 METHODS = ("not private", "LDP-CP-L ", "LDP-CP-L*", "LDP-CP-S ", "LDP-CP-S*")

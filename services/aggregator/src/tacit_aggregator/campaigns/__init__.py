@@ -1,0 +1,1 @@
+"""Campaigns: their documents, their states, and who may see them."""

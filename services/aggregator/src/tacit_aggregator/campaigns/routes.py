@@ -1,0 +1,127 @@
+"""Campaigns over HTTP."""
+
+from fastapi import APIRouter, Request, Response
+from fastapi.concurrency import run_in_threadpool
+
+from tacit.protocol import (
+    Campaign,
+    CampaignList,
+    CampaignStatus,
+    Problems,
+    Role,
+    Signed,
+    sha256_hex,
+)
+from tacit_aggregator.campaigns import queries, service
+from tacit_aggregator.errors import Refusal
+from tacit_aggregator.http.authentication import Caller, require
+from tacit_aggregator.http.bodies import read_body
+from tacit_aggregator.http.conditional import document_answer
+from tacit_aggregator.http.declared import DigestInPath, body_of, declared, json_answer
+from tacit_aggregator.http.services import Services, Uses
+from tacit_aggregator.scoring.backlog import Amount
+from tacit_aggregator.tokens.service import Identity
+
+router = APIRouter(tags=["campaigns"])
+
+
+@router.put(
+    "/v1/campaigns/{digest}",
+    response_model=Signed,
+    status_code=201,
+    openapi_extra=body_of(Campaign),
+    responses={
+        200: {"model": Signed, "description": "It exists already, exactly like this."},
+        **declared(Problems.FORBIDDEN, Problems.WRONG_DIGEST, Problems.UNKNOWN_MODEL, body=True),
+    },
+)
+async def create(
+    digest: DigestInPath, request: Request, caller: Caller, services: Uses
+) -> Response:
+    """Create a campaign: the body is the canonical JSON of its document."""
+    require(caller, Role.OWNER, Role.ADMIN)
+    body = await read_body(request, services.settings)
+    signed, is_new = await run_in_threadpool(_create, services, caller, digest, body)
+    return document_answer(request, signed, digest, 201 if is_new else 200)
+
+
+@router.get("/v1/campaigns", response_model=CampaignList, responses=declared())
+def listing(caller: Caller, services: Uses) -> Response:
+    """The campaigns that the caller may see, newest first."""
+    with services.database.read() as connection:
+        return json_answer(service.listing(connection, caller, services.clock()))
+
+
+@router.get(
+    "/v1/campaigns/{digest}",
+    response_model=Signed,
+    responses={304: {"description": "Not modified."}, **declared(campaign=True)},
+)
+def show(digest: DigestInPath, request: Request, caller: Caller, services: Uses) -> Response:
+    """The signed document."""
+    with services.database.read() as connection:
+        service.visible(connection, caller, digest)
+        signed = queries.signed(connection, digest)
+    return document_answer(request, signed or "", digest)
+
+
+@router.get(
+    "/v1/campaigns/{digest}/status",
+    response_model=CampaignStatus,
+    responses=declared(campaign=True),
+)
+def status(digest: DigestInPath, caller: Caller, services: Uses) -> Response:
+    """Where the campaign stands, and what it waits for."""
+    return _status(services, caller, digest)
+
+
+@router.post(
+    "/v1/campaigns/{digest}/close",
+    response_model=CampaignStatus,
+    responses=declared(Problems.FORBIDDEN, campaign=True),
+)
+def close(digest: DigestInPath, caller: Caller, services: Uses) -> Response:
+    """Take no more uploads and count what was accepted; there will be no starred threshold."""
+    require(caller, Role.OWNER, Role.ADMIN)
+    with services.database.transaction("close campaign") as connection:
+        service.close(connection, caller, digest, services.clock())
+    services.backlog.wake()
+    return _status(services, caller, digest)
+
+
+@router.post(
+    "/v1/campaigns/{digest}/abandon",
+    response_model=CampaignStatus,
+    responses=declared(Problems.FORBIDDEN, Problems.CAMPAIGN_CLOSED, campaign=True),
+)
+def abandon(digest: DigestInPath, caller: Caller, services: Uses) -> Response:
+    """Erase what is not counted, and give no results."""
+    require(caller, Role.OWNER, Role.ADMIN)
+    with services.database.transaction("abandon campaign") as connection:
+        dropped = service.abandon(connection, caller, digest, services.clock())
+    services.backlog.dropped(Amount(*dropped))
+    return _status(services, caller, digest)
+
+
+def _create(services: Services, caller: Identity, digest: str, body: bytes) -> tuple[str, bool]:
+    campaign = Campaign.from_bytes(body)
+    if sha256_hex(body) != digest:
+        raise Refusal(Problems.WRONG_DIGEST, "The address must end in the body's SHA-256.")
+    now = services.clock()
+    with services.database.read() as connection:
+        existing = queries.signed(connection, digest)
+        if existing is None:
+            service.check_new(connection, campaign, caller, now)
+        else:
+            service.visible(connection, caller, digest)
+            return existing, False
+    with services.database.transaction("create campaign") as connection:
+        existing = queries.signed(connection, digest)  # two may create it at the same time
+        if existing is not None:
+            return existing, False
+        return service.create(connection, campaign, digest, services.secret, now), True
+
+
+def _status(services: Services, caller: Identity, digest: str) -> Response:
+    with services.database.read() as connection:
+        return json_answer(service.status(connection, caller, digest, services.clock()))

@@ -1,0 +1,138 @@
+"""Creating, showing, closing and abandoning campaigns."""
+
+from collections import defaultdict
+
+from sqlalchemy import Connection
+
+from tacit.protocol import (
+    Campaign,
+    CampaignList,
+    CampaignState,
+    CampaignStatus,
+    ClosedBy,
+    Features,
+    Problems,
+    Role,
+)
+from tacit_aggregator.campaigns import queries
+from tacit_aggregator.campaigns.standing import state_of, status_of
+from tacit_aggregator.database.rows import AnyRow
+from tacit_aggregator.errors import Refusal
+from tacit_aggregator.keys.service import current_key
+from tacit_aggregator.models.service import find as find_model
+from tacit_aggregator.tokens.service import Identity
+
+ABANDONED = "The campaign was abandoned."
+
+
+def visible(connection: Connection, caller: Identity, digest: str) -> AnyRow:
+    """The campaign, if the caller may see it; otherwise there is none."""
+    if caller.role is Role.CONTRIBUTOR and caller.campaign != digest:
+        raise Refusal(Problems.NOT_FOUND)
+    campaign = queries.standing(connection, digest)
+    if campaign is None or (caller.role is Role.OWNER and campaign.owner != caller.name):
+        raise Refusal(Problems.NOT_FOUND)
+    return campaign
+
+
+def check_new(connection: Connection, campaign: Campaign, caller: Identity, now: float) -> None:
+    """Refuse a campaign that this caller may not create or that could not be run here."""
+    if caller.role is not Role.ADMIN and campaign.owner != caller.name:
+        raise Refusal(Problems.FORBIDDEN, "The document's owner must be the token's name.")
+    if campaign.closes.timestamp() <= now:
+        raise Refusal(Problems.INVALID_REQUEST, "closes is in the past by this server's clock.")
+    if isinstance(campaign.evidence, Features):
+        _check_model(connection, campaign, campaign.evidence)
+
+
+def create(
+    connection: Connection, campaign: Campaign, digest: str, secret: bytes, now: float
+) -> str:
+    """Sign and store a campaign that does not exist yet: the signed document, as JSON."""
+    key = current_key(connection, secret)
+    document = key.sign(campaign)
+    signed = document.model_dump_json()
+    queries.store(
+        connection,
+        {
+            "digest": digest,
+            "payload": document.payload,
+            "signed": signed,
+            "key": key.fingerprint,
+            "title": campaign.title,
+            "owner": campaign.owner,
+            "planned_n": campaign.planned_n,
+            "opens_at": campaign.opens.timestamp(),
+            "closes_at": campaign.closes.timestamp(),
+            "created_at": now,
+            "state": CampaignState.OPEN.value,
+            "received": 0,
+        },
+    )
+    return signed
+
+
+def listing(connection: Connection, caller: Identity, now: float) -> CampaignList:
+    """The campaigns that the caller may see, newest first."""
+    owner = caller.name if caller.role is Role.OWNER else None
+    rows = queries.standings(connection, owner=owner, digest=caller.campaign)
+    sites = defaultdict(list)
+    for site in queries.sites_of(connection, [row.digest for row in rows]):
+        sites[site.campaign].append(site)
+    only = _only(caller)
+    return CampaignList(
+        campaigns=tuple(status_of(row, sites[row.digest], now, only=only) for row in rows)
+    )
+
+
+def status(connection: Connection, caller: Identity, digest: str, now: float) -> CampaignStatus:
+    """Where one campaign stands."""
+    campaign = visible(connection, caller, digest)
+    sites = queries.sites_of(connection, [digest])
+    return status_of(campaign, sites, now, only=_only(caller))
+
+
+def close(connection: Connection, caller: Identity, digest: str, now: float) -> None:
+    """Take no more uploads; what was accepted is still counted. Again: no change."""
+    campaign = visible(connection, caller, digest)
+    if campaign.state == CampaignState.OPEN:
+        reason = ClosedBy.DATE if now >= campaign.closes_at else ClosedBy.HAND
+        queries.set_state(connection, digest, CampaignState.CLOSING.value, reason.value, now)
+
+
+def abandon(
+    connection: Connection, caller: Identity, digest: str, now: float
+) -> tuple[int, int, int]:
+    """Erase what waits and the counts: (uploads, records, bytes) dropped. Again: no change."""
+    campaign = visible(connection, caller, digest)
+    if campaign.state == CampaignState.CLOSED:
+        raise Refusal(Problems.CAMPAIGN_CLOSED, "A closed campaign cannot be abandoned.")
+    if campaign.state == CampaignState.ABANDONED:
+        return 0, 0, 0
+    dropped = queries.drop_pending(connection, digest, ABANDONED)
+    queries.erase_sketches(connection, digest)
+    queries.set_state(connection, digest, CampaignState.ABANDONED.value, campaign.closed_by, now)
+    return dropped
+
+
+def check_takes_enrolments(campaign: AnyRow, now: float) -> None:
+    """Refuse when the campaign takes nothing any more."""
+    if state_of(campaign, now) not in (CampaignState.WAITING, CampaignState.OPEN):
+        raise Refusal(Problems.CAMPAIGN_CLOSED)
+
+
+def _only(caller: Identity) -> str | None:
+    return caller.name if caller.role is Role.CONTRIBUTOR else None
+
+
+def _check_model(connection: Connection, campaign: Campaign, features: Features) -> None:
+    model = find_model(connection, features.model)
+    if model is None:
+        raise Refusal(Problems.UNKNOWN_MODEL, "No model with this digest is registered here.")
+    takes = (model.dtype, model.shape, model.classes)
+    if takes != (features.dtype, features.shape, campaign.k):
+        raise Refusal(
+            Problems.UNKNOWN_MODEL,
+            f"The registered model takes {model.dtype} of shape {list(model.shape)}"
+            f" and tells {model.classes} classes apart.",
+        )

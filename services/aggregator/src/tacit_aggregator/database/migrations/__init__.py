@@ -1,0 +1,1 @@
+"""Alembic's scripts; `tacit_aggregator.database.migrate` runs them."""

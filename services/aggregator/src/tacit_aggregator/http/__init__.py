@@ -1,0 +1,1 @@
+"""HTTP: the application, its edge, problems and health."""

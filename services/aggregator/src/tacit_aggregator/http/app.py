@@ -1,0 +1,101 @@
+"""The application: its routes, and the threads that start and stop with it."""
+
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+
+from fastapi import FastAPI
+from fastapi.concurrency import run_in_threadpool
+
+from tacit_aggregator.campaigns.documents import Documents
+from tacit_aggregator.campaigns.routes import router as campaigns
+from tacit_aggregator.clock import Clock
+from tacit_aggregator.database.engine import Database
+from tacit_aggregator.http import openapi, problems
+from tacit_aggregator.http.edge import Edge
+from tacit_aggregator.http.health import router as health
+from tacit_aggregator.http.metrics import Metrics
+from tacit_aggregator.http.services import Services
+from tacit_aggregator.http.tokens import Tokens
+from tacit_aggregator.ingest.routes import router as ingest
+from tacit_aggregator.ingest.writer import Writer
+from tacit_aggregator.keys.service import read_secret
+from tacit_aggregator.results.routes import router as results
+from tacit_aggregator.results.service import Thresholds
+from tacit_aggregator.scoring.backlog import Backlog
+from tacit_aggregator.scoring.counting import Counting
+from tacit_aggregator.settings import Settings
+from tacit_aggregator.sites.routes import router as sites
+
+
+def create_app(settings: Settings, database: Database, clock: Clock = time.time) -> FastAPI:
+    """The application over a migrated database; `app.state.metrics.registry` has its numbers."""
+    development = settings.environment == "development"
+    app = FastAPI(
+        title="Tacit aggregator",
+        version=version("tacit-aggregator"),
+        description="Campaigns, uploads of privatized labels, and signed thresholds.",
+        openapi_url="/openapi.json",
+        docs_url="/docs" if development else None,
+        redoc_url=None,
+        redirect_slashes=False,
+        lifespan=_running,
+    )
+    app.state.services = None
+    app.state.settings = settings
+    app.state.database = database
+    app.state.clock = clock
+    app.state.metrics = Metrics()
+    problems.install(app)
+    openapi.install(app)
+    for router in (health, campaigns, sites, ingest, results):
+        app.include_router(router)
+    app.add_middleware(Edge, metrics=app.state.metrics)
+    return app
+
+
+@asynccontextmanager
+async def _running(app: FastAPI) -> AsyncIterator[None]:
+    services = await run_in_threadpool(_start, app)
+    app.state.services = services
+    try:
+        yield
+    finally:
+        app.state.services = None
+        await run_in_threadpool(services.writer.stop)
+        await run_in_threadpool(services.counting.stop)
+
+
+def _start(app: FastAPI) -> Services:
+    settings, database, clock = app.state.settings, app.state.database, app.state.clock
+    metrics: Metrics = app.state.metrics
+    database.observe(metrics.transaction)
+    secret = read_secret(settings)
+    documents = Documents(database)
+    backlog = Backlog(settings.most_pending_bytes, metrics)
+    counting = Counting(
+        database,
+        documents,
+        backlog,
+        secret,
+        workers=settings.scoring_workers,
+        clock=clock,
+        metrics=metrics,
+    )
+    services = Services(
+        settings=settings,
+        database=database,
+        secret=secret,
+        clock=clock,
+        metrics=metrics,
+        tokens=Tokens(database),
+        documents=documents,
+        thresholds=Thresholds(database, documents, secret, clock),
+        backlog=backlog,
+        writer=Writer(database, backlog, clock),
+        counting=counting,
+    )
+    counting.start()
+    services.writer.start()
+    return services

@@ -1,0 +1,64 @@
+"""What the routes declare in OpenAPI: problems, bodies, and answers that are raw bytes."""
+
+from typing import Annotated, Any
+
+from fastapi import Path, Response
+from pydantic import BaseModel
+
+from tacit.protocol import Problem, Problems
+from tacit.protocol.problems import MEDIA_TYPE
+
+DigestInPath = Annotated[
+    str, Path(pattern=r"^[0-9a-f]{64}$", description="SHA-256 of the campaign document.")
+]
+UploadInPath = Annotated[
+    str, Path(pattern=r"^[0-9a-f]{32}$", description="128 random bits, drawn by the site.")
+]
+
+_EVERYWHERE = (Problems.INTERNAL,)
+_PROTOCOL = (Problems.UPGRADE_REQUIRED, Problems.UNAVAILABLE)
+_WITH_TOKEN = (Problems.UNAUTHENTICATED,)
+_WITH_BODY = (
+    Problems.INVALID_REQUEST,
+    Problems.BODY_TOO_LARGE,
+    Problems.BODY_TOO_SLOW,
+    Problems.UNSUPPORTED_MEDIA,
+)
+_WITH_CAMPAIGN = (Problems.NOT_FOUND, Problems.INVALID_REQUEST)
+
+
+def declared(
+    *problems: Problems,
+    token: bool = True,
+    body: bool = False,
+    campaign: bool = False,
+    protocol: bool = True,
+) -> dict[int | str, dict[str, Any]]:
+    """The `responses` of a route: its own problems and those of its kind, by status."""
+    every = [*_EVERYWHERE, *problems]
+    every += _PROTOCOL if protocol else ()
+    every += _WITH_TOKEN if token else ()
+    every += _WITH_BODY if body else ()
+    every += _WITH_CAMPAIGN if campaign else ()
+    by_status: dict[int, list[str]] = {}
+    for problem in sorted(set(every), key=lambda problem: problem.value.name):
+        by_status.setdefault(problem.value.status, []).append(
+            f"{problem.value.name}: {problem.value.title}"
+        )
+    return {status: _problem(" ".join(titles)) for status, titles in by_status.items()}
+
+
+def body_of(kind: type[BaseModel]) -> dict[str, Any]:
+    """The `openapi_extra` of a route that reads its body itself."""
+    schema = {"$ref": f"#/components/schemas/{kind.__name__}"}
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
+
+
+def json_answer(model: BaseModel, status: int = 200) -> Response:
+    """The answer that is this message."""
+    return Response(model.model_dump_json(), status, media_type="application/json")
+
+
+def _problem(description: str) -> dict[str, Any]:
+    schema = {"$ref": f"#/components/schemas/{Problem.__name__}"}
+    return {"description": description, "content": {MEDIA_TYPE: {"schema": schema}}}

@@ -1,0 +1,89 @@
+"""Whether the server lives, is ready, and what it says of itself to anyone."""
+
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import Literal
+
+from fastapi import APIRouter, Request, Response
+
+from tacit.protocol import Problems, ServerInfo, TokenInfo
+from tacit.protocol.versions import SUPPORTED
+from tacit.protocol.wire import Wire
+from tacit_aggregator.database.migrate import check_current
+from tacit_aggregator.errors import OperatorError, Refusal
+from tacit_aggregator.http.authentication import Caller
+from tacit_aggregator.http.declared import declared, json_answer
+from tacit_aggregator.http.services import Uses, services_of
+from tacit_aggregator.keys.service import fingerprints
+
+router = APIRouter()
+
+
+class Health(Wire):
+    """All is well."""
+
+    status: Literal["ok"] = "ok"
+
+
+@router.get(
+    "/healthz",
+    response_model=Health,
+    tags=["health"],
+    responses=declared(token=False, protocol=False),
+)
+async def healthz() -> Response:
+    """Whether the process answers."""
+    return json_answer(Health())
+
+
+@router.get(
+    "/readyz",
+    response_model=Health,
+    tags=["health"],
+    responses=declared(Problems.UNAVAILABLE, token=False, protocol=False),
+)
+def readyz(request: Request) -> Response:
+    """Whether it can do its work: database migrated, ingest and scoring running."""
+    services = services_of(request)
+    try:
+        check_current(services.database)
+    except OperatorError as error:
+        raise Refusal(Problems.UNAVAILABLE, str(error), retry_after=5) from None
+    if not services.writer.running:
+        raise Refusal(Problems.UNAVAILABLE, "Uploads are not taken now.", retry_after=5)
+    if (trouble := services.counting.trouble) is not None:
+        raise Refusal(Problems.UNAVAILABLE, trouble, retry_after=5)
+    return json_answer(Health())
+
+
+@router.get(
+    "/v1/server", response_model=ServerInfo, tags=["server"], responses=declared(token=False)
+)
+def server(services: Uses) -> Response:
+    """What this server speaks, signs with and takes."""
+    with services.database.read() as connection:
+        keys = fingerprints(connection)
+    return json_answer(
+        ServerInfo(
+            service="tacit-aggregator",
+            version=version("tacit-aggregator"),
+            protocols=SUPPORTED,
+            time=datetime.fromtimestamp(int(services.clock()), UTC),
+            keys=keys,
+            most_body_bytes=services.settings.most_body_bytes,
+        )
+    )
+
+
+@router.get("/v1/token", response_model=TokenInfo, tags=["server"], responses=declared())
+async def token(caller: Caller) -> Response:
+    """Who the caller's token speaks for."""
+    expires = caller.expires_at
+    return json_answer(
+        TokenInfo(
+            role=caller.role,
+            name=caller.name,
+            campaign=caller.campaign,
+            expires=None if expires is None else datetime.fromtimestamp(int(expires), UTC),
+        )
+    )

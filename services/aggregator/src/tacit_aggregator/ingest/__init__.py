@@ -1,0 +1,1 @@
+"""Uploads: checked, stored exactly once, acknowledged."""

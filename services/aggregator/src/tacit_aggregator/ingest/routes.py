@@ -1,0 +1,93 @@
+"""Uploads over HTTP."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.concurrency import run_in_threadpool
+
+from tacit.protocol import Problems, Receipt, Receipts, Role, Upload
+from tacit_aggregator.campaigns.documents import Terms
+from tacit_aggregator.errors import Refusal
+from tacit_aggregator.http.authentication import Caller, require
+from tacit_aggregator.http.bodies import read_body
+from tacit_aggregator.http.declared import (
+    DigestInPath,
+    UploadInPath,
+    body_of,
+    declared,
+    json_answer,
+)
+from tacit_aggregator.http.services import Services, Uses
+from tacit_aggregator.ingest import service
+from tacit_aggregator.ingest.submission import Submission
+from tacit_aggregator.tokens.service import Identity
+
+router = APIRouter(tags=["uploads"])
+
+_BIG = 2**18
+"""Bodies of more bytes are checked in a thread: the event loop has others to serve."""
+
+_MOST_RECEIPTS = 1000
+
+
+@router.put(
+    "/v1/campaigns/{digest}/uploads/{upload}",
+    response_model=Receipt,
+    openapi_extra=body_of(Upload),
+    responses=declared(
+        Problems.FORBIDDEN,
+        Problems.WRONG_DIGEST,
+        Problems.UPLOAD_CONFLICT,
+        Problems.NOT_ENROLLED,
+        Problems.NOT_OPEN,
+        Problems.CAMPAIGN_CLOSED,
+        Problems.OVERLOADED,
+        body=True,
+        campaign=True,
+    ),
+)
+async def put_upload(
+    digest: DigestInPath, upload: UploadInPath, request: Request, caller: Caller, services: Uses
+) -> Response:
+    """Store an upload, exactly once however often it is sent; answered when it is durable."""
+    terms = await _terms(services, caller, digest)
+    body = await read_body(request, services.settings)
+
+    def checked() -> Submission:
+        return Submission.of(body, terms.campaign, campaign=digest, site=caller.name, upload=upload)
+
+    submission = await run_in_threadpool(checked) if len(body) > _BIG else checked()
+    stored = await services.writer.store(submission)
+    return json_answer(
+        Receipt(upload=upload, records=submission.records, state=stored.state, reason=stored.reason)
+    )
+
+
+@router.get(
+    "/v1/campaigns/{digest}/uploads",
+    response_model=Receipts,
+    responses=declared(Problems.FORBIDDEN, campaign=True),
+)
+def receipts(
+    digest: DigestInPath,
+    caller: Caller,
+    services: Uses,
+    after: Annotated[str | None, Query(pattern=r"^[0-9a-f]{32}$")] = None,
+    limit: Annotated[int, Query(ge=1, le=_MOST_RECEIPTS)] = _MOST_RECEIPTS,
+) -> Response:
+    """What became of this site's uploads, oldest first."""
+    require(caller, Role.CONTRIBUTOR)
+    with services.database.read() as connection:
+        return json_answer(service.receipts(connection, caller, digest, after, limit))
+
+
+async def _terms(services: Services, caller: Identity, digest: str) -> Terms:
+    require(caller, Role.CONTRIBUTOR)
+    if caller.campaign != digest:
+        raise Refusal(Problems.NOT_FOUND)
+    terms = services.documents.known(digest)
+    if terms is None:
+        terms = await run_in_threadpool(services.documents.get, digest)
+    if terms is None:
+        raise Refusal(Problems.NOT_FOUND)
+    return terms

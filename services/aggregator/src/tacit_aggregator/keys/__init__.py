@@ -1,0 +1,1 @@
+"""Signing keys, encrypted at rest."""

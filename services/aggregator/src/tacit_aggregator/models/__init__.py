@@ -1,0 +1,1 @@
+"""Models that the operator registered for scoring features."""

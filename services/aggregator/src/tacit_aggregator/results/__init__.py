@@ -1,0 +1,1 @@
+"""Thresholds: computed from the sketches, signed, fetched."""

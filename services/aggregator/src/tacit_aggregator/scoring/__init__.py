@@ -1,0 +1,1 @@
+"""Counting what was accepted: scoring in worker processes, folding, erasing, closing."""

@@ -1,0 +1,140 @@
+"""Running the server: one process for one database, until it is told to stop."""
+
+import os
+import signal
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+import structlog
+import uvicorn
+from prometheus_client import CollectorRegistry, start_http_server
+
+from tacit_aggregator.database.engine import Database
+from tacit_aggregator.database.lock import only_server
+from tacit_aggregator.database.migrate import check_current
+from tacit_aggregator.errors import OperatorError
+from tacit_aggregator.http.app import create_app
+from tacit_aggregator.keys.service import current_key, read_secret
+from tacit_aggregator.logging import configure_logging
+from tacit_aggregator.settings import Settings, refuse_unsafe
+
+_GRACE_SECONDS = 10
+_KEEP_ALIVE_SECONDS = 65  # longer than proxies and clients keep an idle connection
+_BACKLOG = 2048
+
+
+def serve(settings: Settings) -> None:
+    """Serve until a signal says to stop; refuses what would not be safe or would not work."""
+    refuse_unsafe(settings)
+    with only_server(settings.database_url), _opened(settings.database_url) as database:
+        check_current(database)
+        with database.read() as connection:
+            # Fails now rather than with the first campaign.
+            current_key(connection, read_secret(settings))
+        configure_logging(settings)
+        with _stopping_quietly():
+            _run(settings, database)
+
+
+def _run(settings: Settings, database: Database) -> None:
+    listener = _bound(settings.host, settings.port)
+    app = create_app(settings, database)
+    if settings.metrics_port is not None:
+        _serve_metrics(settings.host, settings.metrics_port, app.state.metrics.registry)
+    config = uvicorn.Config(
+        app,
+        http="httptools",
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        backlog=_BACKLOG,
+        timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=_GRACE_SECONDS,
+    )
+    _Server(config).run(sockets=[listener])
+
+
+class _Server(uvicorn.Server):
+    """Uvicorn, that says when it listens and quits at the second signal."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets=sockets)
+        for listener in sockets or ():
+            host, port = listener.getsockname()[:2]
+            shown = f"[{host}]" if ":" in host else host
+            _log().info("listening", host=host, port=port, url=f"http://{shown}:{port}")
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        _log().info("stopping")
+        await super().shutdown(sockets=sockets)
+        _log().info("stopped")
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        if self.should_exit:
+            # Whatever was acknowledged is on the disk, and every line of the log is written.
+            os._exit(128 + sig)
+        super().handle_exit(sig, frame)
+
+
+@contextmanager
+def _opened(url: str) -> Iterator[Database]:
+    database = Database(url)
+    try:
+        yield database
+    finally:
+        database.close()
+
+
+@contextmanager
+def _stopping_quietly() -> Iterator[None]:
+    """Exit with 0 after a signal: uvicorn raises it again when everything has been put away."""
+
+    def leave(_: int, __: FrameType | None) -> None:
+        raise SystemExit(0)
+
+    before = {one: signal.signal(one, leave) for one in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=_BACKLOG)
+    except OSError as error:
+        raise OperatorError(
+            f"Nothing can listen on {host} port {port}: {_reason(error)}. See TACIT_HOST and"
+            " TACIT_PORT."
+        ) from None
+
+
+def _serve_metrics(host: str, port: int, registry: CollectorRegistry) -> None:
+    try:
+        server, _ = start_http_server(port, addr=host, registry=registry)
+    except OSError as error:
+        raise OperatorError(
+            f"Metrics cannot listen on {host} port {port}: {_reason(error)}."
+            " See TACIT_METRICS_PORT."
+        ) from None
+    _log().info("metrics listening", host=host, port=server.server_port)
+
+
+def _reason(error: OSError) -> str:
+    # A socket's own words repeat the address; a name that is not known has none of these numbers.
+    if error.errno is None or isinstance(error, socket.gaierror):
+        return error.strerror or "the address is not known"
+    return os.strerror(error.errno)
+
+
+def _log() -> Any:
+    # Not at import: the logger would be made before logging is configured.
+    return structlog.get_logger("tacit_aggregator.serving")

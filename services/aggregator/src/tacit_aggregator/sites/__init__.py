@@ -1,0 +1,1 @@
+"""Sites: enrolling in a campaign and leaving it."""

@@ -1,0 +1,1 @@
+"""Tokens: who may speak to this server, and for whom."""

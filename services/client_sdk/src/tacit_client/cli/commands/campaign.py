@@ -1,0 +1,162 @@
+"""`tacit campaign …`: what an owner does with campaigns."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from pydantic import ValidationError
+
+from tacit.protocol import Campaign, CampaignStatus, Features, Probabilities
+from tacit.protocol.wire import described
+from tacit_client.cli import terms
+from tacit_client.cli.confirming import Yes, confirm
+from tacit_client.cli.errors import BadOption
+from tacit_client.cli.output import short
+from tacit_client.cli.registering import Run, command
+from tacit_client.cli.server import Server
+from tacit_client.cli.words import (
+    as_fields,
+    campaign_facts,
+    site_table,
+    status_line,
+    status_table,
+)
+
+Digest = Annotated[str, typer.Argument(help="The campaign's digest, or its beginning.")]
+
+
+def create(  # noqa: PLR0913 -- the terms of a campaign are that many
+    run: Run,
+    server: Server,
+    *,
+    title: Annotated[str, typer.Option(help="What sites will see it called.")],
+    epsilon: Annotated[float, typer.Option(help="Privacy of each label.")],
+    planned_n: Annotated[str, typer.Option(help="It closes with this many records.")],
+    closes: Annotated[str, typer.Option(help="Or then: 2026-03-01, or 12h or 7d after it opens.")],
+    classes: Annotated[str | None, typer.Option(help="Their names: cat,dog,owl.")] = None,
+    k: Annotated[int | None, typer.Option(help="How many classes, if they have no names.")] = None,
+    alpha: Annotated[float, typer.Option(help="1 - the wanted coverage.")] = 0.1,
+    delta: Annotated[
+        float | None, typer.Option(help="For a starred threshold: probability to miss it.")
+    ] = None,
+    score: Annotated[str, typer.Option(help="hps, aps, raps:0.1,2 and others.")] = "hps",
+    features: Annotated[
+        str | None, typer.Option(help="Sites send features: uint8:28,28,3. Default: probabilities.")
+    ] = None,
+    model: Annotated[str | None, typer.Option(help="SHA-256 of the model's file.")] = None,
+    opens: Annotated[
+        str | None, typer.Option(help="A date, or 12h from now. Default: now.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the document only.")] = False,
+) -> None:
+    """Create a campaign; its terms can never be changed."""
+    with server.owner(run) as owner:
+        now = owner.server().time
+        begins = now if opens is None else terms.moment(opens, now)
+        try:
+            document = Campaign.of(
+                title=title,
+                owner=owner.token().name,
+                classes=terms.classes(classes, k),
+                epsilon=epsilon,
+                evidence=_evidence(features, model),
+                score=terms.score(score),
+                alpha=alpha,
+                delta=delta,
+                planned_n=terms.whole_number(planned_n),
+                opens=begins,
+                closes=terms.moment(closes, begins),
+            )
+        except ValidationError as error:
+            raise BadOption(f"These terms make no campaign: {described(error)}") from None
+        digest = document.digest if dry_run else owner.publish(document).digest
+        _show_created(run, document, digest, published=not dry_run)
+
+
+def list_campaigns(run: Run, server: Server) -> None:
+    """List the owner's campaigns, newest first."""
+    with server.owner(run) as owner:
+        found = owner.campaigns()
+        run.screen.show(
+            {"campaigns": [as_fields(status) for status in found]},
+            status_table(found) if found else "There are no campaigns yet: tacit campaign create",
+        )
+
+
+def show(
+    run: Run,
+    server: Server,
+    campaign: Digest,
+    *,
+    signed: Annotated[
+        Path | None,
+        typer.Option(help="Save the signed document, for sites without network: join --campaign."),
+    ] = None,
+) -> None:
+    """Show a campaign's terms, verified, and where it stands."""
+    with server.owner(run) as owner:
+        digest = owner.find(campaign)
+        envelope = owner.signed_campaign(digest)
+        document = envelope.open(Campaign, key=owner.key, digest=digest).document
+        status = owner.status(digest)
+        if signed is not None:
+            signed.write_text(envelope.model_dump_json() + "\n", encoding="utf-8")
+            run.screen.say(f"The signed document is in {signed}.")
+        run.screen.show(
+            {"campaign": digest, "document": as_fields(document), "status": as_fields(status)},
+            campaign_facts(document, digest),
+            "",
+            status_line(status),
+            site_table(status),
+        )
+
+
+def close(run: Run, server: Server, campaign: Digest, *, yes: Yes = False) -> None:
+    """Take no more uploads; closed by hand, there will be no starred threshold."""
+    with server.owner(run) as owner:
+        digest = owner.find(campaign)
+        confirm(run, f"Close {short(digest)}? There will be no starred threshold.", yes)
+        _show_status(run, owner.close(digest))
+
+
+def abandon(run: Run, server: Server, campaign: Digest, *, yes: Yes = False) -> None:
+    """Erase what is pending and end without results."""
+    with server.owner(run) as owner:
+        digest = owner.find(campaign)
+        confirm(run, f"Abandon {short(digest)}? There will be no result at all.", yes)
+        _show_status(run, owner.abandon(digest))
+
+
+def register(app: typer.Typer) -> None:
+    """Add the group of commands."""
+    group = typer.Typer(help="Create and run campaigns, as their owner.", no_args_is_help=True)
+    command(group, "create")(create)
+    command(group, "list")(list_campaigns)
+    command(group, "show")(show)
+    command(group, "close")(close)
+    command(group, "abandon")(abandon)
+    app.add_typer(group, name="campaign")
+
+
+def _evidence(features: str | None, model: str | None) -> Probabilities | Features:
+    return Probabilities(model=model) if features is None else terms.features(features, model)
+
+
+def _show_created(run: Run, document: Campaign, digest: str, *, published: bool) -> None:
+    fields = {"campaign": digest, "published": published, "document": as_fields(document)}
+    if not published:
+        text = document.to_bytes().decode()
+        run.screen.show(fields, text, "Dry run: nothing was published.")
+        return
+    run.screen.show(
+        fields,
+        campaign_facts(document, digest),
+        "",
+        "Invite each site; the operator makes its invitation on the server:",
+        f"  tacit-aggregator invite --campaign {digest} --site NAME",
+        f"Then: tacit threshold get {short(digest)} --wait 3600 -o threshold.json",
+    )
+
+
+def _show_status(run: Run, status: CampaignStatus) -> None:
+    run.screen.show(as_fields(status), status_line(status))

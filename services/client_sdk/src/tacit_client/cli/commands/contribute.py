@@ -1,0 +1,170 @@
+"""`tacit contribute`, `export`, `submit` and `acknowledge`: records on their way."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tacit_client import Contribution, Contributor, submit
+from tacit_client.cli.dry_run import show_preview
+from tacit_client.cli.errors import BadOption
+from tacit_client.cli.files import Layout, Records, read_records
+from tacit_client.cli.invitations import read_invitation
+from tacit_client.cli.output import many, short
+from tacit_client.cli.registering import Run, command
+from tacit_client.drawing import MOST_RECORDS
+from tacit_client.transport import Network
+
+Campaign = Annotated[
+    str | None,
+    typer.Option(
+        "--campaign", help="The beginning of the campaign's digest; not needed for the only one."
+    ),
+]
+File = Annotated[
+    Path, typer.Argument(help="The records: .csv, .npz or .parquet.", show_default=False)
+]
+
+
+def contribute(
+    run: Run,
+    layout: Layout,
+    file: Annotated[
+        Path | None, typer.Argument(help="The records: .csv, .npz or .parquet.")
+    ] = None,
+    *,
+    campaign: Campaign = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would leave; draw and send nothing.")
+    ] = False,
+    resend: Annotated[
+        bool, typer.Option("--resend", help="No file: send again what was drawn and waits.")
+    ] = False,
+    records_per_upload: Annotated[
+        int,
+        typer.Option(min=1, max=MOST_RECORDS, help="Fewer, if the line often breaks."),
+    ] = MOST_RECORDS,
+) -> None:
+    """Contribute the records of a file: randomize each label once, and send."""
+    if (file is None) != resend or (resend and dry_run):
+        raise BadOption("Name the file with the records, or say --resend alone.")
+    network = Network(ca_bundle=run.ca_bundle, records_per_upload=records_per_upload)
+    with Contributor.open(campaign, run.home, network=network) as contributor:
+        if file is None:
+            with run.screen.progress() as on_progress:
+                _show(run, contributor, contributor.resend(on_progress))
+            return
+        records = _read(run, contributor, layout, file)
+        if dry_run:
+            show_preview(run, contributor, records)
+            return
+        run.screen.say(contributor.notice)
+        with run.screen.progress() as on_progress:
+            done = contributor.contribute(
+                records.labels,
+                records.ids,
+                records.persons,
+                **records.evidence,
+                on_progress=on_progress,
+            )
+        _show(run, contributor, done)
+
+
+def export(
+    run: Run,
+    layout: Layout,
+    file: File,
+    *,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The bundle to write.")],
+    campaign: Campaign = None,
+) -> None:
+    """Randomize the records of a file and write a bundle, for a site without network."""
+    with Contributor.open(campaign, run.home) as contributor:
+        records = _read(run, contributor, layout, file)
+        run.screen.say(contributor.notice)
+        done = contributor.export(
+            output, records.labels, records.ids, records.persons, **records.evidence
+        )
+        run.screen.show(
+            {"campaign": contributor.digest, "bundle": str(output), **asdict(done)},
+            _drawn(done),
+            f"{output} holds {many(done.uploads, 'upload')}. Carry it to a machine with a network,"
+            f" and there: tacit submit {output.name} --invitation FILE",
+        )
+
+
+def submit_bundle(
+    run: Run,
+    bundle: Annotated[Path, typer.Argument(help="What tacit export wrote.")],
+    *,
+    invitation: Annotated[
+        str, typer.Option(help="The site's invitation: a file, - or the line itself.")
+    ],
+    receipt: Annotated[
+        Path | None, typer.Option(help="Where to write the receipt; default: beside the bundle.")
+    ] = None,
+) -> None:
+    """Send a bundle from a machine that has a network, and write its receipt."""
+    target = receipt or bundle.with_name(bundle.name + ".receipt.json")
+    network = Network(ca_bundle=run.ca_bundle)
+    asked = read_invitation(invitation)
+    with run.screen.progress() as on_progress:
+        done = submit(bundle, asked, target, network=network, on_progress=on_progress)
+    states = ("accepted", "counted", "late", "dropped", "refused")
+    counts = {state: done.records(state) for state in states}
+    run.screen.show(
+        {"campaign": done.campaign, "receipt": str(target), "records": counts},
+        _in_words(counts),
+        f"The receipt is in {target}. Carry it back, and there: tacit acknowledge {target.name}",
+    )
+
+
+def acknowledge(
+    run: Run,
+    receipt: Annotated[Path, typer.Argument(help="What tacit submit wrote.")],
+    *,
+    campaign: Campaign = None,
+) -> None:
+    """Write into the ledger what became of a bundle."""
+    with Contributor.open(campaign, run.home) as contributor:
+        found = contributor.acknowledge(receipt)
+        counts = {state.value: count for state, count in found.items()}
+        run.screen.show({"campaign": contributor.digest, "records": counts}, _in_words(counts))
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    command(app, "contribute")(contribute)
+    command(app, "export")(export)
+    command(app, "submit")(submit_bundle)
+    command(app, "acknowledge")(acknowledge)
+
+
+def _read(run: Run, contributor: Contributor, layout: Layout, file: Path) -> Records:
+    records = read_records(file, contributor.campaign, layout)
+    for warning in records.warnings:
+        run.screen.say(warning)
+    return records
+
+
+def _show(run: Run, contributor: Contributor, done: Contribution) -> None:
+    lines = [
+        _drawn(done),
+        f"{many(done.accepted, 'record')} in {many(done.uploads, 'upload')} accepted by"
+        f" {contributor.url}.",
+    ]
+    if done.late:
+        lines.append(f"{many(done.late, 'record')} came too late: the campaign takes no more.")
+    lines.append(f"Next: tacit status {short(contributor.digest)}")
+    run.screen.show({"campaign": contributor.digest, **asdict(done)}, *lines)
+
+
+def _drawn(done: Contribution) -> str:
+    drawn = f"{done.drawn:,} drawn now, {done.already:,} drawn before"
+    return f"{many(done.records, 'record')}: {drawn}."
+
+
+def _in_words(counts: dict[str, int]) -> str:
+    told = ", ".join(f"{count:,} {state}" for state, count in counts.items() if count)
+    return f"Records: {told or 'none'}."

@@ -1,0 +1,306 @@
+"""Every error the client raises.
+
+TacitClientError
+├── PolicyRefused               the site's policy does not allow this campaign; nothing was drawn
+│   └── BudgetExceeded          somebody's ε would go over the policy's maximum
+├── InvalidPolicy               the policy file cannot be read
+├── BadRecords                  labels, ids, persons, probabilities or features are not usable
+├── LedgerError
+│   ├── LedgerInUse             another process holds the ledger
+│   ├── LedgerRestored          the ledger is an old copy; campaigns open at that time are refused
+│   ├── LedgerTooNew            a newer version of Tacit wrote the ledger
+│   └── LedgerCorrupt           the ledger's file is damaged
+├── CampaignError
+│   ├── NotJoined               the ledger holds no such campaign
+│   ├── UnknownCampaign         the server has no such campaign for this token
+│   ├── NotYetOpen              the campaign opens later; `.opens_in` says when
+│   ├── CampaignEnded           the campaign has ended; its key is erased
+│   └── AlreadyLeft             the site has left the campaign; its key is erased
+├── BadBundle                   a bundle or its receipt cannot be used here
+├── TermsDiffer                 a threshold's terms are not its campaign's (an `Untrusted` too)
+├── NotEnoughRecords            the result says how many records a threshold takes
+├── AggregatorNotInstalled      `tacit_client.testing` needs tacit-aggregator
+├── AggregatorFailed            the aggregator of a test did not start or refused a command
+├── TransportError
+│   ├── InsecureUrl             tokens do not travel over http, but to this machine itself
+│   ├── Unreachable             no connection
+│   │   └── CertificateRefused  the server's certificate is not one that is trusted here
+│   ├── Timeout                 no answer in time
+│   ├── RedirectRefused         the server answers from elsewhere
+│   ├── AnswerTooLarge          the answer is larger than any of the protocol's
+│   └── NotAServer              what answers does not speak the protocol
+└── ServerProblem               the server refused, with a problem document (`.problem`)
+    ├── InvalidRequest, BodyTooLarge, WrongCampaign, CampaignExists, UnknownModel
+    ├── Unauthenticated, Forbidden, NotFound
+    ├── ProtocolRefused         the server speaks another version (an `UpgradeRequired` too)
+    ├── UploadConflict          another body is stored under this upload id
+    ├── NotEnrolled, NotOpen, CampaignClosed
+    ├── NotReady                no threshold yet; `.retry_after` says when to ask again
+    ├── NoThreshold             there will never be one
+    └── Overloaded              the server stayed busy or unavailable, however often it was asked
+
+Beside them the core's errors pass through: `tacit.errors.Untrusted` (`WrongDigest`, `WrongKey`,
+`WrongSignature`), `UpgradeRequired` and `InvalidDocument`. No error shows a label, a feature, a
+token or a key.
+"""
+
+from tacit.errors import Untrusted, UpgradeRequired
+from tacit.protocol import Problem, Problems
+
+
+class TacitClientError(Exception):
+    """The client could not do what was asked."""
+
+    def __init__(self, message: str | None = None) -> None:
+        super().__init__(message or type(self).__doc__)
+
+
+class PolicyRefused(TacitClientError):
+    """The site's policy does not allow this campaign; nothing was drawn."""
+
+
+class BudgetExceeded(PolicyRefused):
+    """Somebody's ε would go over the policy's maximum; nothing was drawn."""
+
+    def __init__(
+        self, message: str | None = None, *, persons: int | None = None, records: int | None = None
+    ) -> None:
+        super().__init__(message)
+        self.persons = persons
+        """How many persons would go over, if that is what was counted."""
+        self.records = records
+        """How many of the given records are theirs."""
+
+
+class InvalidPolicy(TacitClientError):
+    """The policy cannot be read; see the client's README for its fields."""
+
+
+class BadRecords(TacitClientError, ValueError):
+    """The records cannot be used as they are; nothing was drawn."""
+
+
+class LedgerError(TacitClientError):
+    """The ledger cannot be used."""
+
+
+class LedgerInUse(LedgerError):
+    """Another process holds this ledger. Wait until it has finished, or use another home."""
+
+
+class LedgerRestored(LedgerError):
+    """This ledger is an old copy, or its witness is missing: what was drawn since is not known.
+
+    Campaigns that opened before the copy was put in place are refused, because a record could be
+    drawn a second time. What was sent stays counted. Ask the owner for a new campaign.
+    """
+
+    def __init__(self, message: str | None = None) -> None:
+        sentences = " ".join((type(self).__doc__ or "").split())
+        super().__init__(message or sentences)
+
+
+class LedgerTooNew(LedgerError):
+    """A newer version of Tacit wrote this ledger; install that version or a later one."""
+
+
+class LedgerCorrupt(LedgerError):
+    """The ledger's file is damaged. Restore a copy; campaigns open now will then be refused."""
+
+
+class CampaignError(TacitClientError):
+    """The campaign cannot be contributed to from this ledger."""
+
+
+class NotJoined(CampaignError):
+    """This ledger holds no such campaign; join it with its invitation first."""
+
+
+class UnknownCampaign(CampaignError):
+    """No campaign that this token may see has a digest that begins so; list them, and name one."""
+
+
+class NotYetOpen(CampaignError):
+    """The campaign has not opened yet; contribute when it has. Nothing was drawn."""
+
+    def __init__(self, message: str | None = None, *, opens_in: float) -> None:
+        super().__init__(message)
+        self.opens_in = opens_in
+        """Seconds until it opens, by the server's clock."""
+
+
+class CampaignEnded(CampaignError):
+    """The campaign has ended: it takes no more records, and nothing was drawn."""
+
+
+class AlreadyLeft(CampaignError):
+    """This site has left the campaign and erased its key; it cannot join it again."""
+
+
+class BadBundle(TacitClientError):
+    """This is not a bundle or a receipt of one that can be used here; export it again."""
+
+
+class TermsDiffer(TacitClientError, Untrusted):
+    """The threshold's terms are not those of its campaign; do not use it."""
+
+
+class NotEnoughRecords(TacitClientError):
+    """There were too few records for a threshold with this δ."""
+
+    def __init__(self, message: str | None = None, *, needed: int) -> None:
+        super().__init__(message)
+        self.needed = needed
+        """The smallest number of records that would do."""
+
+
+class AggregatorNotInstalled(TacitClientError):
+    """The aggregator is not installed here; install tacit-aggregator."""
+
+
+class AggregatorFailed(TacitClientError):
+    """The aggregator did not start, or refused a command."""
+
+
+class TransportError(TacitClientError):
+    """The server could not be spoken with."""
+
+
+class InsecureUrl(TransportError):
+    """A token may travel over https only, or over http to this machine itself; use https."""
+
+
+class Unreachable(TransportError):
+    """No connection to the server. Check its address, the network and the proxy settings."""
+
+
+class CertificateRefused(Unreachable):
+    """The server's certificate is not trusted here; name the CA bundle that issued it."""
+
+
+class Timeout(TransportError):
+    """The server did not answer in time. Try again; what was sent can be sent again safely."""
+
+
+class RedirectRefused(TransportError):
+    """The server answers from another address; ask for an invitation with the right one."""
+
+
+class AnswerTooLarge(TransportError):
+    """The answer is larger than any of the protocol's; this may not be a Tacit server."""
+
+
+class NotAServer(TransportError):
+    """What answers does not speak the Tacit protocol; check the address and the proxy settings."""
+
+    def __init__(self, message: str | None = None, *, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class ServerProblem(TacitClientError):
+    """The server refused a request, for the reason in its problem document."""
+
+    def __init__(self, problem: Problem, retry_after: float | None = None) -> None:
+        super().__init__(" ".join((*_sentences(problem), problem.next)))
+        self.problem = problem
+        self.retry_after = retry_after
+        """Seconds after which asking again may help, if the server says so."""
+
+
+class InvalidRequest(ServerProblem):
+    """The request is not what the protocol asks for."""
+
+
+class BodyTooLarge(ServerProblem):
+    """The body is larger than the server takes."""
+
+
+class WrongCampaign(ServerProblem):
+    """The body is for another campaign than the address."""
+
+
+class CampaignExists(ServerProblem):
+    """Another owner has a campaign with this digest."""
+
+
+class UnknownModel(ServerProblem):
+    """The campaign's model is not registered at the server."""
+
+
+class Unauthenticated(ServerProblem):
+    """The token is not known, expired or revoked."""
+
+
+class Forbidden(ServerProblem):
+    """The token may not do this."""
+
+
+class NotFound(ServerProblem):
+    """There is nothing there that this token may see."""
+
+
+class ProtocolRefused(ServerProblem, UpgradeRequired):
+    """The server does not speak this version of the protocol."""
+
+
+class UploadConflict(ServerProblem):
+    """Another body is stored under this upload id."""
+
+
+class NotEnrolled(ServerProblem):
+    """The site has not enrolled, has left, or sends more records than it enrolled."""
+
+
+class NotOpen(ServerProblem):
+    """The campaign has not opened yet."""
+
+
+class CampaignClosed(ServerProblem):
+    """The campaign takes no more uploads."""
+
+
+class NotReady(ServerProblem):
+    """There is no such threshold yet."""
+
+
+class NoThreshold(ServerProblem):
+    """This campaign will never have such a threshold."""
+
+
+class Overloaded(ServerProblem):
+    """The server is busy or not available."""
+
+
+_BY_TYPE: dict[str, type[ServerProblem]] = {
+    problem.value.urn: error
+    for problem, error in {
+        Problems.INVALID_REQUEST: InvalidRequest,
+        Problems.BODY_TOO_LARGE: BodyTooLarge,
+        Problems.UNAUTHENTICATED: Unauthenticated,
+        Problems.FORBIDDEN: Forbidden,
+        Problems.NOT_FOUND: NotFound,
+        Problems.UPGRADE_REQUIRED: ProtocolRefused,
+        Problems.WRONG_DIGEST: WrongCampaign,
+        Problems.CAMPAIGN_EXISTS: CampaignExists,
+        Problems.UNKNOWN_MODEL: UnknownModel,
+        Problems.UPLOAD_CONFLICT: UploadConflict,
+        Problems.NOT_ENROLLED: NotEnrolled,
+        Problems.NOT_OPEN: NotOpen,
+        Problems.CAMPAIGN_CLOSED: CampaignClosed,
+        Problems.NOT_READY: NotReady,
+        Problems.NO_THRESHOLD: NoThreshold,
+        Problems.OVERLOADED: Overloaded,
+        Problems.UNAVAILABLE: Overloaded,
+    }.items()
+}
+
+
+def problem_error(problem: Problem, retry_after: float | None = None) -> ServerProblem:
+    """The error of a problem document; `ServerProblem` itself for types not known here."""
+    return _BY_TYPE.get(problem.type, ServerProblem)(problem, retry_after)
+
+
+def _sentences(problem: Problem) -> tuple[str, ...]:
+    faults = tuple(f"{fault.field}: {fault.message}." for fault in problem.errors)
+    return (problem.detail, *faults)

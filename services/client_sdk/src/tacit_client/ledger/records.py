@@ -1,0 +1,80 @@
+"""Records that were drawn: by keyed hashes of their ids, once per campaign."""
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from hashlib import blake2b
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit_client.ledger.ledger import Ledger
+
+HASH_BYTES = 16
+
+Hashes = NDArray[np.uint8]
+"""An (n, 16) table of keyed hashes."""
+
+RECORD = b"record"
+PERSON = b"person"
+
+
+def keyed_hashes(secret: bytes, purpose: bytes, names: Sequence[str]) -> Hashes:
+    """BLAKE2b-128 of each name under the ledger's secret; no name can be read from its hash."""
+    hashed = b"".join(
+        blake2b(name.encode(), digest_size=HASH_BYTES, key=secret, person=purpose).digest()
+        for name in names
+    )
+    return np.frombuffer(hashed, dtype=np.uint8).reshape(-1, HASH_BYTES)
+
+
+@contextmanager
+def candidates(
+    connection: sqlite3.Connection, campaign: int, records: Hashes, persons: Hashes
+) -> Iterator[NDArray[np.int64]]:
+    """The positions of the records not drawn yet, which are rows of temp.candidates meanwhile.
+
+    The table is in memory and private to this connection; nothing of it reaches the ledger's file.
+    """
+    connection.execute(
+        "CREATE TEMP TABLE IF NOT EXISTS candidates"
+        " (position INTEGER PRIMARY KEY, record BLOB NOT NULL, person BLOB NOT NULL)"
+    )
+    try:
+        connection.executemany(
+            "INSERT INTO temp.candidates VALUES (?, ?, ?)",
+            zip(range(len(records)), _rows(records), _rows(persons), strict=True),
+        )
+        connection.execute(
+            "DELETE FROM temp.candidates WHERE EXISTS (SELECT 1 FROM records"
+            " WHERE records.campaign = ? AND records.record = candidates.record)",
+            (campaign,),
+        )
+        found = connection.execute("SELECT position FROM temp.candidates ORDER BY position")
+        yield np.array([position for (position,) in found], dtype=np.int64)
+    finally:
+        connection.execute("DELETE FROM temp.candidates")
+
+
+def add_records(
+    connection: sqlite3.Connection, campaign: int, upload: int, positions: NDArray[np.int64]
+) -> None:
+    """Mark the candidates at these positions as drawn into an upload."""
+    connection.execute(
+        "INSERT INTO records (campaign, record, person, upload)"
+        " SELECT ?, record, person, ? FROM temp.candidates WHERE position BETWEEN ? AND ?",
+        (campaign, upload, int(positions[0]), int(positions[-1])),
+    )
+
+
+def drawn_count(ledger: Ledger, campaign: int) -> int:
+    """How many records were drawn for a campaign."""
+    ((count,),) = ledger.read(
+        "SELECT coalesce(sum(records), 0) FROM uploads WHERE campaign = ?", (campaign,)
+    )
+    return int(count)
+
+
+def _rows(hashes: Hashes) -> Iterator[bytes]:
+    content = hashes.tobytes()
+    return (content[i : i + HASH_BYTES] for i in range(0, len(content), HASH_BYTES))

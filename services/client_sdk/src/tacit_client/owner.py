@@ -1,0 +1,203 @@
+"""The model owner's side: create campaigns, follow them, fetch thresholds."""
+
+import time
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from types import TracebackType
+from typing import Literal, Self
+
+from tacit.protocol import (
+    Campaign,
+    CampaignState,
+    CampaignStatus,
+    Features,
+    Opened,
+    Probabilities,
+    ServerInfo,
+    Signed,
+    ThresholdKind,
+    TokenInfo,
+)
+from tacit.scores import HPS, Score
+from tacit_client.api import Api
+from tacit_client.errors import NotReady, UnknownCampaign
+from tacit_client.thresholds import ThresholdFile, VerifiedThreshold
+from tacit_client.transport import Network
+
+_FINISHED = frozenset({CampaignState.CLOSED, CampaignState.ABANDONED})
+_LONGEST_PAUSE = 10.0
+_SHORTEST_PAUSE = 0.1
+
+
+class Owner:
+    """A model owner at one server; `key` is the fingerprint of the key that must sign everything.
+
+    Campaigns are named by their digest.
+    """
+
+    def __init__(self, url: str, token: str, key: str, *, network: Network | None = None) -> None:
+        self.url = url
+        self.key = key
+        self._api = Api(url, token, network)
+
+    def disconnect(self) -> None:
+        """Close the connections."""
+        self._api.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.disconnect()
+
+    def __repr__(self) -> str:
+        return f"Owner({self.url!r}, key={self.key})"
+
+    def server(self) -> ServerInfo:
+        """What the server says of itself."""
+        return self._api.server()
+
+    def token(self) -> TokenInfo:
+        """Who the token speaks for."""
+        return self._api.token()
+
+    def create(
+        self,
+        *,
+        title: str,
+        classes: Sequence[str],
+        epsilon: float,
+        alpha: float,
+        planned_n: int,
+        closes: datetime | timedelta,
+        evidence: Probabilities | Features | Literal["probabilities"] = "probabilities",
+        score: Score | None = None,
+        delta: float | None = None,
+        opens: datetime | None = None,
+    ) -> Opened[Campaign]:
+        """A new campaign, published and verified: `.digest` and `.document`.
+
+        It opens now, by the server's clock, unless `opens` says otherwise; `closes` is a date or
+        how long it stays open. The score is HPS if none is given. With δ the campaign has a
+        starred threshold too.
+        """
+        begins = self._api.server().time if opens is None else _whole_second(opens)
+        ends = begins + closes if isinstance(closes, timedelta) else closes
+        campaign = Campaign.of(
+            title=title,
+            owner=self._api.token().name,
+            classes=classes,
+            epsilon=epsilon,
+            evidence=Probabilities() if isinstance(evidence, str) else evidence,
+            score=score or HPS(),
+            alpha=alpha,
+            planned_n=planned_n,
+            opens=begins,
+            closes=_whole_second(ends),
+            delta=delta,
+        )
+        return self.publish(campaign)
+
+    def publish(self, campaign: Campaign) -> Opened[Campaign]:
+        """Publish a campaign document; the answer must be that very document, signed."""
+        signed = self._api.create(campaign)
+        return signed.open(Campaign, key=self.key, digest=campaign.digest)
+
+    def campaigns(self) -> tuple[CampaignStatus, ...]:
+        """The owner's campaigns, newest first."""
+        return self._api.campaigns().campaigns
+
+    def find(self, prefix: str) -> str:
+        """The digest of the one campaign whose digest begins so."""
+        found = [status.campaign for status in self.campaigns()]
+        matching = [digest for digest in found if digest.startswith(prefix)]
+        if len(matching) != 1:
+            raise UnknownCampaign
+        return matching[0]
+
+    def campaign(self, digest: str) -> Opened[Campaign]:
+        """The campaign document, verified."""
+        return self.signed_campaign(digest).open(Campaign, key=self.key, digest=digest)
+
+    def signed_campaign(self, digest: str) -> Signed:
+        """The campaign document with its signature, verified."""
+        signed = self._api.campaign(_digest(digest))
+        signed.open(Campaign, key=self.key, digest=digest)
+        return signed
+
+    def status(self, digest: str) -> CampaignStatus:
+        """Where a campaign stands."""
+        return self._api.status(_digest(digest))
+
+    def follow(
+        self, digest: str, *, every: float = 1.0, timeout: float | None = None
+    ) -> Iterator[CampaignStatus]:
+        """Statuses as they change, until the campaign is closed or abandoned, or time is up."""
+        ends = None if timeout is None else time.monotonic() + timeout
+        last: CampaignStatus | None = None
+        while True:
+            status = self.status(digest)
+            if last is None or _news(status) != _news(last):
+                yield status
+                last = status
+            if status.state in _FINISHED or (ends is not None and time.monotonic() >= ends):
+                return
+            time.sleep(max(every, _SHORTEST_PAUSE))
+
+    def close(self, digest: str) -> CampaignStatus:
+        """Take no more uploads; ended by hand, there will be no starred threshold."""
+        return self._api.close_campaign(_digest(digest))
+
+    def abandon(self, digest: str) -> CampaignStatus:
+        """Erase what is pending and end without results."""
+        return self._api.abandon(_digest(digest))
+
+    def threshold(
+        self,
+        digest: str,
+        which: ThresholdKind | Literal["nominal", "starred"] = ThresholdKind.NOMINAL,
+        *,
+        wait: float | None = None,
+    ) -> VerifiedThreshold:
+        """A threshold, verified against the pinned key and the campaign's terms.
+
+        While there is none, `NotReady` says what is missing; with `wait` it is asked for again
+        until that many seconds have passed.
+        """
+        kind = ThresholdKind(which)
+        campaign = self.signed_campaign(digest)
+        ends = time.monotonic() + (wait or 0.0)
+        while True:
+            try:
+                signed = self._api.threshold(digest, kind)
+                break
+            except NotReady as error:
+                left = ends - time.monotonic()
+                if left <= 0:
+                    raise
+                pause = error.retry_after if error.retry_after is not None else 1.0
+                time.sleep(min(left, max(_SHORTEST_PAUSE, min(pause, _LONGEST_PAUSE))))
+        file = ThresholdFile(threshold=signed, campaign=campaign)
+        return VerifiedThreshold.verify(file, key=self.key, campaign=digest, which=kind)
+
+
+def _digest(digest: str) -> str:
+    """A digest that may stand in an address."""
+    if len(digest) != 64 or digest.strip("0123456789abcdef"):
+        raise UnknownCampaign("A campaign is named by its digest: 64 hexadecimal digits.")
+    return digest
+
+
+def _whole_second(moment: datetime) -> datetime:
+    """The moment in UTC, cut to a whole second; one without a zone is local time."""
+    return moment.astimezone(UTC).replace(microsecond=0)
+
+
+def _news(status: CampaignStatus) -> CampaignStatus:
+    """A status without its clocks."""
+    return status.model_copy(update={"opens_in": 0.0, "closes_in": 0.0})

@@ -1,0 +1,112 @@
+"""The preview: exactly what would leave, with nothing drawn and nothing stored."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tacit.protocol import Campaign, label_dtype
+from tacit_client.coins import Randomized
+from tacit_client.drawing import MOST_RECORDS, hashes_of, make_upload, upload_rows
+from tacit_client.ledger import JoinedCampaign, Ledger
+from tacit_client.ledger.records import candidates
+from tacit_client.ledger.spending import check_budget
+from tacit_client.policy import Policy
+from tacit_client.records import Records
+
+RANDOMIZED = "(randomized when drawn)"
+
+
+@dataclass(frozen=True)
+class PreviewColumn:
+    """One column of the uploads."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    """Over all uploads together."""
+    as_it_is: bool
+    """Whether it leaves unprotected."""
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What a contribution of these records would draw and send."""
+
+    records: int
+    already: int
+    """Records that were drawn before, and are not drawn again."""
+    to_draw: int
+    uploads: int
+    bytes: int
+    """The size of the bodies, exactly."""
+    epsilon: float
+    """What each record to be drawn spends."""
+    columns: tuple[PreviewColumn, ...]
+    first_upload: dict[str, Any] | None
+    """The first body as it would be sent; what is randomized or random is left open."""
+
+
+def preview(
+    ledger: Ledger,
+    joined: JoinedCampaign,
+    campaign: Campaign,
+    policy: Policy,
+    records: Records,
+    *,
+    per_upload: int = MOST_RECORDS,
+) -> Preview:
+    """All checks of a drawing, and the uploads it would make but for their random parts."""
+    policy.check(campaign)
+    ledger.check_not_restored(campaign)
+    joined.usable_key()
+    hashes, persons = hashes_of(ledger, records)
+    with (
+        ledger.rehearsal() as connection,
+        candidates(connection, joined.number, hashes, persons) as fresh,
+    ):
+        check_budget(connection, joined.epsilon_nano, policy)
+    size, uploads, first = 0, 0, None
+    for rows in upload_rows(records, len(fresh), per_upload):
+        blank = _blank(campaign, rows.stop - rows.start)
+        upload = make_upload(campaign, joined.digest, records, fresh[rows], blank)
+        if first is None:
+            first = _left_open(upload.model_dump(mode="json", exclude_none=True))
+        size, uploads = size + len(upload.to_bytes()), uploads + 1
+    return Preview(
+        records=len(records),
+        already=len(records) - len(fresh),
+        to_draw=len(fresh),
+        uploads=uploads,
+        bytes=size,
+        epsilon=campaign.channel.epsilon,
+        columns=_columns(campaign, records, len(fresh)),
+        first_upload=first,
+    )
+
+
+def _blank(campaign: Campaign, rows: int) -> Randomized:
+    """Reports of the right type and size that say nothing."""
+    uniforms = np.zeros(rows) if campaign.conformity_score().randomized else None
+    return Randomized(np.zeros(rows, dtype=label_dtype(campaign.k)), uniforms)
+
+
+def _left_open(body: dict[str, Any]) -> dict[str, Any]:
+    body["upload"] = "(random when drawn)"
+    for name in ("labels", "uniforms"):
+        if name in body:
+            body[name]["data"] = RANDOMIZED
+    return body
+
+
+def _columns(campaign: Campaign, records: Records, count: int) -> tuple[PreviewColumn, ...]:
+    labels = PreviewColumn("labels", label_dtype(campaign.k), (count,), as_it_is=False)
+    evidence = PreviewColumn(
+        campaign.evidence.kind,
+        records.evidence_dtype,
+        (count, *records.evidence.shape[1:]),
+        as_it_is=True,
+    )
+    if not campaign.conformity_score().randomized:
+        return labels, evidence
+    return labels, evidence, PreviewColumn("uniforms", "float64", (count,), as_it_is=False)

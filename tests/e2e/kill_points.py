@@ -1,0 +1,136 @@
+"""The kill points: every commit and every request of the product, and the story that reaches it.
+
+Each is passed twice by the tests: killed just before it and just after it. `test_kill_points.py`
+compares this table with the sources, so that a new commit or request needs a line here.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import pytest
+
+from tests.support.killable import MOMENTS, Kill, Room
+
+
+class Story(StrEnum):
+    """What a process was doing when it was killed; one test each."""
+
+    JOINS = "a site joins"
+    JOINS_AGAIN = "a site joins again"
+    CONTRIBUTES = "a site contributes"
+    HEARS_OF_THE_END = "a site hears that its campaign is over"
+    LEAVES = "a site leaves"
+    FINDS_AN_OLD_COPY = "a site finds that its ledger is an old copy"
+    CREATES = "an owner creates a campaign"
+    CLOSES = "an owner closes a campaign"
+    ABANDONS = "an owner abandons a campaign"
+    FETCHES = "an owner fetches a threshold"
+    SERVES_A_CONTRIBUTION = "the aggregator serves a contribution"
+    SERVES_A_LEAVING_SITE = "the aggregator serves a site that leaves"
+    SERVES_AN_OWNER = "the aggregator serves an owner who creates a campaign"
+    SERVES_A_CLOSING = "the aggregator serves an owner who closes a campaign"
+    SERVES_AN_ABANDONING = "the aggregator serves an owner who abandons a campaign"
+    ENDS_BY_DATE = "the aggregator ends a campaign by its date"
+    RETRIES = "the aggregator tries an upload again that ended a worker"
+    MIGRATES = "the operator migrates"
+    MINTS = "the operator mints a token"
+    REVOKES = "the operator revokes a token"
+    INVITES = "the operator invites a site"
+    ROTATES = "the operator rotates the signing key"
+    REGISTERS = "the operator registers a model"
+    REMOVES = "the operator removes a model"
+
+
+@dataclass(frozen=True)
+class Point:
+    """A commit or a request, the story in which a process is killed at it, and which times."""
+
+    room: Room
+    name: str
+    story: Story
+    occurrences: tuple[int, ...] = (1,)
+
+
+COMMITS_OF_THE_CLIENT = (
+    Point("ledger", "join campaign", Story.JOINS),
+    Point("ledger", "renew access", Story.JOINS_AGAIN),
+    Point("ledger", "draw reports", Story.CONTRIBUTES),
+    Point("ledger", "mark uploads", Story.CONTRIBUTES, (1, 3)),
+    Point("ledger", "mark uploads", Story.HEARS_OF_THE_END),
+    Point("ledger", "end campaign", Story.HEARS_OF_THE_END),
+    Point("ledger", "leave campaign", Story.LEAVES),
+    Point("ledger", "note restored copy", Story.FINDS_AN_OLD_COPY),
+)
+REQUESTS = (
+    Point("transport", "fetch campaign", Story.JOINS),
+    Point("transport", "fetch status", Story.CONTRIBUTES),
+    Point("transport", "enrol", Story.CONTRIBUTES),
+    Point("transport", "send upload", Story.CONTRIBUTES, (1, 2, 3)),
+    Point("transport", "list receipts", Story.HEARS_OF_THE_END),
+    Point("transport", "leave campaign", Story.LEAVES),
+    Point("transport", "read server", Story.CREATES),
+    Point("transport", "read token", Story.CREATES),
+    Point("transport", "create campaign", Story.CREATES),
+    Point("transport", "list campaigns", Story.CLOSES),
+    Point("transport", "close campaign", Story.CLOSES),
+    Point("transport", "abandon campaign", Story.ABANDONS),
+    Point("transport", "fetch threshold", Story.FETCHES),
+)
+COMMITS_OF_THE_AGGREGATOR = (
+    Point("database", "enrol site", Story.SERVES_A_CONTRIBUTION),
+    Point("database", "store uploads", Story.SERVES_A_CONTRIBUTION, (1, 2)),
+    Point("database", "fold uploads", Story.SERVES_A_CONTRIBUTION),
+    Point("database", "finish campaign", Story.SERVES_A_CONTRIBUTION),
+    Point("database", "finish campaign", Story.ENDS_BY_DATE),
+    Point("database", "count attempts", Story.RETRIES, (2,)),
+    Point("database", "leave campaign", Story.SERVES_A_LEAVING_SITE),
+    Point("database", "create campaign", Story.SERVES_AN_OWNER),
+    Point("database", "close campaign", Story.SERVES_A_CLOSING),
+    Point("database", "abandon campaign", Story.SERVES_AN_ABANDONING),
+)
+COMMITS_OF_THE_OPERATOR = (
+    Point("database", "migrate", Story.MIGRATES),
+    Point("database", "make first key", Story.MIGRATES),
+    Point("database", "create token", Story.MINTS),
+    Point("database", "revoke token", Story.REVOKES),
+    Point("database", "invite site", Story.INVITES),
+    Point("database", "rotate key", Story.ROTATES),
+    Point("database", "register model", Story.REGISTERS),
+    Point("database", "remove model", Story.REMOVES),
+)
+# Not transactions, and yet something durable happens: files are made, logs cut off.
+OTHER_DURABLE_STEPS = (
+    Point("ledger", "make ledger", Story.JOINS),
+    Point("ledger", "write witness", Story.JOINS, (1, 2)),
+    Point("ledger", "write witness", Story.CONTRIBUTES),
+    Point("ledger", "write witness", Story.FINDS_AN_OLD_COPY),
+    Point("ledger", "erase log", Story.HEARS_OF_THE_END),
+    Point("ledger", "erase log", Story.LEAVES),
+    # The first time is at the start; the second erases what was folded.
+    Point("database", "erase log", Story.SERVES_A_CONTRIBUTION, (2,)),
+    Point("database", "write secret", Story.MIGRATES),
+)
+
+NAMED = (
+    *COMMITS_OF_THE_CLIENT,
+    *REQUESTS,
+    *COMMITS_OF_THE_AGGREGATOR,
+    *COMMITS_OF_THE_OPERATOR,
+)
+POINTS = (*NAMED, *OTHER_DURABLE_STEPS)
+
+
+def kills(story: Story) -> list[Kill]:
+    """All ways in which a process is killed in a story."""
+    return [
+        Kill(point.room, point.name, moment, occurrence)
+        for point in POINTS
+        if point.story is story
+        for occurrence in point.occurrences
+        for moment in MOMENTS
+    ]
+
+
+def killed_at(story: Story) -> pytest.MarkDecorator:
+    """Run a test once for every kill point of its story, as its argument `kill`."""
+    return pytest.mark.parametrize("kill", kills(story), ids=str)
