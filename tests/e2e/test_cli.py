@@ -178,6 +178,18 @@ def test_a_site_without_network_takes_part_by_files(world: World, tmp_path: Path
     assert not (tmp_path / "courier").exists()
 
 
+def test_before_a_campaign_opens_nothing_is_drawn_and_it_is_said_to_try_later(
+    world: World, tmp_path: Path
+) -> None:
+    digest = world.create("--opens", "12h", title="Tomorrow")
+    site, invitation = world.site(digest, "north")
+    site.tacit("join", invitation, "--may-leave", "probabilities")
+    early = site.tacit("contribute", csv_file(tmp_path / "n.csv", 1, "n"), "--json", code=4)
+    assert early.json["error"] == "NotYetOpen"
+    shown = site.tacit("ledger", "show", "--json").json
+    assert sum(shown["campaigns"][0]["records"].values()) == 0
+
+
 def test_leaving_and_closing(world: World, tmp_path: Path) -> None:
     digest = world.create(title="Short")
     site, invitation = world.site(digest, "north")

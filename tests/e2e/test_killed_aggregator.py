@@ -1,4 +1,4 @@
-"""The aggregator killed with SIGKILL at every commit: it comes back, and each report counts once."""
+"""The aggregator killed with SIGKILL at every commit: it comes back, and reports count once."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -134,7 +134,7 @@ def test_an_aggregator_killed_while_it_closes_a_campaign_counts_what_it_took(
         site = invited(stage, campaign, tmp_path)
         site.contribute_here(0, 8)
         with stage.revived():
-            owner.close_campaign(campaign.digest)
+            owner.close(campaign.digest)
         until(lambda: closed(owner, campaign))
         assert owner.status(campaign.digest).closed_by is ClosedBy.HAND
         oracle = oracle_of(stage, campaign)

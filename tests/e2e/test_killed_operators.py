@@ -113,9 +113,7 @@ def test_there_is_always_one_key_in_use_after_a_rotation_was_killed(
     stopped: Service, kill: Kill
 ) -> None:
     applied, rotated = killed_then_again(stopped, kill, "keys", "rotate")
-    in_use = rows(
-        stopped.database, "SELECT fingerprint FROM signing_keys WHERE retired_at IS NULL"
-    )
+    in_use = rows(stopped.database, "SELECT fingerprint FROM signing_keys WHERE retired_at IS NULL")
     assert in_use == [(rotated["fingerprint"],)]
     assert len(rows(stopped.database, "SELECT * FROM signing_keys")) == 2 + applied
 

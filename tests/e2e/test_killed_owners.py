@@ -1,4 +1,4 @@
-"""Owners killed with SIGKILL at every request: the same command again, and all is well."""
+"""Owners killed with SIGKILL at every request: the same command again completes it."""
 
 import subprocess
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Sites killed with SIGKILL at every commit and request: the same command again, and all is well."""
+"""Sites killed with SIGKILL at every commit and request: the same command again completes it."""
 
 import shutil
 from collections.abc import Iterator

@@ -56,7 +56,7 @@ class Site:
     def invited(
         cls, folder: Path, campaign: Campaign, *, url: str = NOWHERE, key: SigningKey | None = None
     ) -> "Site":
-        """A site that has its invitation; with another `key`, one that did not sign the campaign."""
+        """A site with its invitation, which names `key` instead of the signer's if it is given."""
         signer = SigningKey.generate()
         invitation = Invitation(
             url=url,

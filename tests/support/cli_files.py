@@ -12,7 +12,7 @@ from tacit.protocol import Campaign, Features, Probabilities
 from tacit.scores import HPS
 
 CLASSES = ("cat", "dog", "owl")
-SECRET = "sphinx"
+UNSHOWN = "sphinx"
 """A value that stands in bad files and must not appear in any message."""
 
 Write = Callable[[Path], Path]
@@ -106,7 +106,7 @@ BAD = (
     ),
     Bad(
         "unknown class",
-        text(GOOD + f"d,{SECRET},1,0,0\n"),
+        text(GOOD + f"d,{UNSHOWN},1,0,0\n"),
         ("label in line 5", "neither the name of a class nor its number", "cat, dog, owl"),
     ),
     Bad("blank label", text(GOOD + "d,,1,0,0\n"), ("label in line 5 is blank",)),
@@ -121,7 +121,7 @@ BAD = (
     ),
     Bad("NaN", text(GOOD + "d,cat,nan,0,0\n"), ("line 5", "NaN or infinity")),
     Bad("infinity", text(GOOD + "d,cat,inf,0,0\n"), ("line 5", "NaN or infinity")),
-    Bad("not a number", text(GOOD + f"d,cat,{SECRET},0,0\n"), ("Line 5", "not a number", "p_cat")),
+    Bad("not a number", text(GOOD + f"d,cat,{UNSHOWN},0,0\n"), ("Line 5", "not a number", "p_cat")),
     Bad("no number", text(GOOD + "d,cat,,0,1\n"), ("Line 5", "blank", "p_cat")),
     Bad("too few fields", text(GOOD + "d,cat,1\n"), ("Line 5", "3 fields", "header 5")),
     Bad("decimal commas", text(GOOD + "d,cat,0,5,0,5,0\n"), ("Line 5", "7 fields")),
@@ -141,7 +141,7 @@ BAD = (
     Bad("npz of unequal lengths", npz(labels=np.array([0, 1])), ("differ in length", "2 rows")),
     Bad("npz with NaN", npz(probabilities=np.full((3, 3), np.nan)), ("row 0", "NaN")),
     Bad("npz of a wrong shape", npz(probabilities=np.full((3, 2), 0.5)), ("3 classes", "[3, 2]")),
-    Bad("npz with words", npz(probabilities=np.full((3, 3), SECRET)), ("must hold numbers",)),
+    Bad("npz with words", npz(probabilities=np.full((3, 3), UNSHOWN)), ("must hold numbers",)),
     Bad(
         "npz without records",
         npz(labels=np.zeros(0, int), ids=np.zeros(0, "U1"), probabilities=np.zeros((0, 3))),

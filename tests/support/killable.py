@@ -99,21 +99,20 @@ def set_trap(kill: Kill) -> None:
 
 def _trap_database(trap: Trap) -> None:
     from tacit_aggregator.database.engine import Database  # noqa: PLC0415 -- one room, one package
-    from tacit_aggregator.keys import secret  # noqa: PLC0415
 
     setattr(Database, "transaction", trap.transactions(Database.transaction))  # noqa: B010
     setattr(Database, "erase_log", trap.around("erase log", Database.erase_log))  # noqa: B010
-    # Before: the file is there, and empty. After: it is open, and still empty.
-    setattr(secret.os, "fdopen", trap.around("write secret", secret.os.fdopen))  # noqa: B010
+    # The one file that `migrate` opens so: on both sides of it, it is there and still empty.
+    setattr(os, "fdopen", trap.around("write secret", os.fdopen))  # noqa: B010
 
 
 def _trap_ledger(trap: Trap) -> None:
-    from tacit_client.ledger import ledger, witness  # noqa: PLC0415
+    from tacit_client.ledger import ledger, schema, witness  # noqa: PLC0415
 
     made = ledger.Ledger
     setattr(made, "transaction", trap.transactions(made.transaction))  # noqa: B010
     setattr(made, "erase_log", trap.around("erase log", made.erase_log))  # noqa: B010
-    setattr(ledger, "migrate", trap.around("make ledger", ledger.migrate))  # noqa: B010
+    setattr(ledger, "migrate", trap.around("make ledger", schema.migrate))  # noqa: B010
     written = trap.around("write witness", witness.Witness.write)
     setattr(witness.Witness, "write", written)  # noqa: B010
 

@@ -99,18 +99,26 @@ class Service:
 
         At the end it must have been killed.
         """
-        revival = threading.Thread(target=self._revive)
+        over = threading.Event()
+        revival = threading.Thread(target=self._revive, args=(over,))
         revival.start()
-        yield
-        revival.join(PATIENCE)
+        try:
+            yield
+        except BaseException:
+            over.set()
+            self.stop()
+            raise
+        finally:
+            revival.join(PATIENCE)
         assert not revival.is_alive(), "the aggregator never reached the point"
         process = self.aggregator.process
         assert process is not None
         assert process.poll() is None, "the aggregator did not come back"
 
-    def _revive(self) -> None:
+    def _revive(self, over: threading.Event) -> None:
         self.wait_for_death()
-        self.start()
+        if not over.is_set():
+            self.start()
 
     def stop(self) -> None:
         """End it, if it runs."""
@@ -195,6 +203,16 @@ class Site:
         """Run a command of the client in this home."""
         return run("tacit_client.cli", *arguments, "--home", str(self.home), kill=kill)
 
+    def begin(self, *arguments: str) -> "subprocess.Popen[bytes]":
+        """Start a command of the client in this home, and do not wait for it."""
+        return subprocess.Popen(
+            [sys.executable, *command("tacit_client.cli", *arguments, "--home", str(self.home))],
+            env=environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+
     def join(self, kill: Kill | None = None) -> "subprocess.CompletedProcess[str]":
         """Join by command."""
         options = ("--may-leave", "probabilities")
@@ -208,12 +226,12 @@ class Site:
 
     def join_here(self) -> None:
         """Join without a process of its own."""
-        with Contributor.join(self.invitation, home=self.home, policy=POLICY) as contributor:
+        with Contributor.join(self.invitation, self.home, POLICY, network=PATIENT) as contributor:
             contributor.ledger.home.save_policy(POLICY)
 
     def contribute_here(self, start: int, stop: int) -> None:
         """Contribute without a process of its own."""
-        with Contributor.open(home=self.home) as contributor:
+        with Contributor.open(home=self.home, network=PATIENT) as contributor:
             contributor.contribute(**self._columns(start, stop))
 
     def draw_here(self, start: int, stop: int) -> None:

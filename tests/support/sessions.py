@@ -39,7 +39,7 @@ class Session:
     """The session's own digits, by the first twelve of the page's."""
 
     def run(self, page: str) -> list[str]:
-        """Run a page; the lines that it shows and that were not printed, and commands that failed."""
+        """Run a page; the lines it shows that were not printed, and the commands that failed."""
         names: dict[str, Any] = {}
         wrong = []
         with _in(self.folder), _Server() as server:

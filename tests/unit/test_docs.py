@@ -7,6 +7,11 @@ from typing import Any
 
 import pytest
 
+from tacit_aggregator.database.tables import metadata
+from tacit_aggregator.http.metrics import Metrics
+from tacit_aggregator.settings import Settings
+from tacit_client import Policy
+
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 # Blocks that begin with a prompt are sessions, whose output is checked as doctests.
@@ -25,6 +30,9 @@ REFERENCE = {
     "tacit.conformal.corrections": "noise-and-corrections.md",
     "tacit.protocol": "protocol.md",
     "tacit.errors": "errors.md",
+    "tacit_client": "client.md",
+    "tacit_client.errors": "client.md",
+    "tacit_client.testing": "client.md",
 }
 
 
@@ -80,6 +88,66 @@ def test_the_reference_names_everything_public(module: str, page: str) -> None:
 def test_a_name_that_the_reference_lacks_is_noticed() -> None:
     page = "`delta(n)`, `run`, split and `noisy_too`"
     assert missing_from(page, {"delta", "noisy", "split"}) == ["noisy", "split"]
+
+
+def test_the_readme_shows_the_whole_life_of_a_campaign() -> None:
+    page = (ROOT / "README.md").read_text()
+    assert (
+        missing_from(page, {"Contributor", "Owner", "Policy", "Ledger", "TacitClientError"}) == []
+    )
+
+
+def test_the_table_of_settings_has_every_variable_and_its_default() -> None:
+    page = (DOCS / "reference" / "aggregator.md").read_text()
+    shown = dict(re.findall(r"^\| `(TACIT_\w+)` \| (\S+) \|", page, re.MULTILINE))
+    assert shown == {
+        f"TACIT_{name.upper()}": "none" if field.default is None else f"`{field.default}`"
+        for name, field in Settings.model_fields.items()
+    }
+
+
+def test_the_table_of_metrics_has_every_metric() -> None:
+    page = (DOCS / "reference" / "aggregator.md").read_text()
+    families = list(Metrics().registry.collect())
+    assert families
+    endings = {"counter": "_total"}
+    names = {family.name + endings.get(family.type, "") for family in families}
+    assert missing_from(page, names) == []
+
+
+def test_the_table_of_tables_has_every_table() -> None:
+    page = (DOCS / "reference" / "aggregator.md").read_text()
+    assert missing_from(page, set(metadata.tables)) == []
+
+
+def test_events_that_ask_for_the_operator_are_events_of_the_log() -> None:
+    page = (DOCS / "how-to" / "operate-the-aggregator.md").read_text()
+    _, _, table = page.partition("| event |")
+    rows = re.findall(r"^\| (`.*?`) \|", table, re.MULTILINE)
+    shown = {event for row in rows for event in re.findall(r"`([a-z ]+)`", row)}
+    sources = (ROOT / "services/aggregator/src").rglob("*.py")
+    logged = set(re.findall(r'_log\.\w+\(\s*"([a-z ]+)"', "".join(map(Path.read_text, sources))))
+    assert shown
+    assert shown <= logged
+
+
+@pytest.mark.parametrize("page", ["docs/reference/client.md", "services/client_sdk/README.md"])
+def test_the_fields_of_a_policy_are_written_down(page: str) -> None:
+    assert (
+        missing_from(
+            (ROOT / page).read_text().replace("\n", "\n`"), set(Policy.__dataclass_fields__)
+        )
+        == []
+    )
+
+
+def test_the_policy_file_of_the_reference_is_one(tmp_path: Path) -> None:
+    page = (DOCS / "reference" / "client.md").read_text()
+    (block,) = re.findall(r"^```toml\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    file = tmp_path / "policy.toml"
+    file.write_text(block)
+    assert Policy.load(file).may_leave == {"probabilities"}
+    assert Policy.load(file).max_epsilon == Policy().max_epsilon
 
 
 def test_the_readme_names_commands_that_exist() -> None:

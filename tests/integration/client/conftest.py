@@ -14,7 +14,7 @@ def aggregator() -> Iterator[RunningAggregator]:
         yield running
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def owner(aggregator: RunningAggregator) -> Iterator[Owner]:
     with aggregator.owner() as made:
         yield made

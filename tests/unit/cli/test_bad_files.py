@@ -4,7 +4,7 @@ import pytest
 
 from tacit_client.cli.errors import BadFile
 from tacit_client.cli.files import Layout, read_records
-from tests.support.cli_files import BAD, SECRET, Bad, campaign
+from tests.support.cli_files import BAD, UNSHOWN, Bad, campaign
 
 
 @pytest.mark.parametrize("bad", BAD, ids=lambda bad: bad.name)
@@ -14,6 +14,6 @@ def test_a_bad_file_is_refused_in_a_sentence_that_shows_no_value(bad: Bad, tmp_p
     message = str(refused.value)
     for words in bad.says:
         assert words in message
-    assert SECRET not in message
+    assert UNSHOWN not in message
     assert message.endswith(".")
     assert "\n" not in message

@@ -50,6 +50,7 @@ def problem(kind: Problems) -> client.ServerProblem:
         (client.Unreachable(), ExitCode.TRY_LATER),
         (client.CertificateRefused(), ExitCode.TRY_LATER),
         (client.Timeout(), ExitCode.TRY_LATER),
+        (client.NotYetOpen(opens_in=60.0), ExitCode.TRY_LATER),
         (client.NotAServer(), ExitCode.TRY_LATER),
         (client.NotEnoughRecords(needed=7), ExitCode.REFUSED_THERE),
         (client.TermsDiffer(), ExitCode.UNVERIFIED),

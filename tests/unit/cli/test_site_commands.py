@@ -7,7 +7,7 @@ import pytest
 from tacit.protocol import Features, SigningKey
 from tacit_client.cli.exits import ExitCode
 from tests.support.cli import TOKEN, Site, tacit
-from tests.support.cli_files import BAD, GOOD, SECRET, Bad, campaign, text
+from tests.support.cli_files import BAD, GOOD, UNSHOWN, Bad, campaign, text
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def test_a_bad_file_is_one_sentence_exit_code_two_and_nothing_drawn(
     assert ended.json["exit_code"] == 2
     for words in bad.says:
         assert words in ended.json["message"]
-    assert SECRET not in ended.err + ended.out
+    assert UNSHOWN not in ended.err + ended.out
     assert drawn(site) == 0
 
 

@@ -81,7 +81,6 @@ def test_an_invitation_that_was_cut_is_refused_without_showing_it(cut: int) -> N
         {"token": TOKEN + "kkkkkkkkk"},
         {"token": 5},
         {"tacit": "campaign"},
-        {"role": "admin"},
     ],
     ids=str,
 )
@@ -93,6 +92,13 @@ def test_a_wrong_field_is_named_but_not_shown(fields: dict[str, Any]) -> None:
         Invitation.from_text(as_text(content))
     assert next(iter(fields)) in str(caught.value)
     assert "kkkkkkkk" not in str(caught.value)
+
+
+def test_a_field_that_an_invitation_does_not_have_is_refused_without_repeating_its_name() -> None:
+    content = json.dumps(json.loads(invitation().model_dump_json()) | {"\x1b[2J": "admin"}).encode()
+    with pytest.raises(InvalidDocument, match=r"\(unknown\)") as caught:
+        Invitation.from_text(as_text(content))
+    assert "\x1b" not in str(caught.value)
 
 
 @pytest.mark.parametrize("version", ["1.1", None, 1])

@@ -134,11 +134,14 @@ def parsed(payload: bytes) -> Mapping[str, Any]:
 def field_errors(error: ValidationError) -> tuple[tuple[str, str], ...]:
     """Where and what is wrong, never the value that is; the first ones, if there are many."""
     details = error.errors(include_url=False, include_input=False)[:_MOST_ERRORS]
-    return tuple((_place(detail["loc"]), _message(detail)) for detail in details)
+    return tuple((_place(detail), _message(detail)) for detail in details)
 
 
-def _place(location: tuple[int | str, ...]) -> str:
-    return _short(".".join(_short(str(part)) for part in location)) or "body"
+def _place(detail: ErrorDetails) -> str:
+    parts = [_short(str(part)) for part in detail["loc"]]
+    if detail["type"] == "extra_forbidden":  # its name is whatever somebody sent
+        parts[-1:] = ["(unknown)"]
+    return _short(".".join(parts)) or "body"
 
 
 def _message(detail: ErrorDetails) -> str:

@@ -17,6 +17,7 @@ from tacit_aggregator.database.lock import only_server
 from tacit_aggregator.database.migrate import check_current
 from tacit_aggregator.errors import OperatorError
 from tacit_aggregator.http.app import create_app
+from tacit_aggregator.http.connections import Connection
 from tacit_aggregator.keys.service import current_key, read_secret
 from tacit_aggregator.logging import configure_logging
 from tacit_aggregator.settings import Settings, refuse_unsafe
@@ -46,7 +47,7 @@ def _run(settings: Settings, database: Database) -> None:
         _serve_metrics(settings.host, settings.metrics_port, app.state.metrics.registry)
     config = uvicorn.Config(
         app,
-        http="httptools",
+        http=Connection,
         ws="none",
         lifespan="on",
         log_config=None,

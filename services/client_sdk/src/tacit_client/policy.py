@@ -1,7 +1,7 @@
 """The site's own policy: what it lets a campaign ask for, whatever the server says."""
 
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor, isfinite
@@ -34,12 +34,12 @@ class Policy:
     `may_leave` names the features or the probabilities that go with them.
     """
 
-    may_leave: frozenset[str] = frozenset()
+    may_leave: Set[str] = frozenset()
     """Which of "features" and "probabilities" may leave as they are."""
     max_epsilon: float = 4.0
     """The most ε of one person, over all campaigns in this ledger."""
-    methods: frozenset[str] = METHODS
-    pinned_keys: frozenset[str] | None = None
+    methods: Set[str] = METHODS
+    pinned_keys: Set[str] | None = None
     """Fingerprints of the only keys that may sign; None: the one in the invitation."""
 
     def __post_init__(self) -> None:

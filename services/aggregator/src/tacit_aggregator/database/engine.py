@@ -17,7 +17,6 @@ _PRAGMAS = (
     "foreign_keys=ON",
     "busy_timeout=10000",
 )
-_WRITES = "tacit_writes"
 
 Observer = Callable[[str, float], None]
 """Told the name and the seconds of each transaction that was committed."""
@@ -32,11 +31,9 @@ class Database:
         self._observer: Observer | None = None
         # An error shows its statement, never the features and hashes that were its parameters.
         self._engine = create_engine(url, hide_parameters=True)
-        self._writer = self._engine.execution_options(**{_WRITES: True})
         # SQLite has one writer at a time; waiting here is fair, its own waiting is by polling.
         self._one_writer = threading.Lock()
         event.listen(self._engine, "connect", _configure)
-        event.listen(self._engine, "begin", _begin)
 
     def observe(self, observer: Observer) -> None:
         """Tell this one about every transaction from now on."""
@@ -46,6 +43,7 @@ class Database:
     def read(self) -> Iterator[Connection]:
         """A connection that sees one state of the database and changes nothing."""
         with self._engine.connect() as connection:
+            _begin(connection, "BEGIN")
             yield connection
 
     @contextmanager
@@ -53,7 +51,8 @@ class Database:
         """All of it or nothing, durable when this returns; `name` says what it does."""
         with self._one_writer:
             began = time.perf_counter()
-            with self._writer.begin() as connection:
+            with self._engine.connect() as connection, connection.begin():
+                _begin(connection, "BEGIN IMMEDIATE")
                 yield connection
             seconds = time.perf_counter() - began
         if self._observer is not None:
@@ -77,11 +76,12 @@ class Database:
 
 
 def _configure(connection: Any, _: Any) -> None:
-    connection.isolation_level = None  # transactions begin as `_begin` says, not when sqlite3 likes
+    connection.isolation_level = None  # transactions begin when we say, not when sqlite3 likes
     for pragma in _PRAGMAS:
         connection.execute(f"PRAGMA {pragma}")
 
 
-def _begin(connection: Connection) -> None:
-    writes = connection.get_execution_options().get(_WRITES, False)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+def _begin(connection: Connection, statement: str) -> None:
+    # Past SQLAlchemy: a listener to its "begin" would make every statement look for listeners.
+    driver: Any = connection.connection.driver_connection
+    driver.execute(statement)

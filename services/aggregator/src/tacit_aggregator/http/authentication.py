@@ -39,7 +39,8 @@ class BearerToken(SecurityBase):
         return caller
 
 
-Caller = Annotated[Identity, Depends(BearerToken())]
+bearer_token = BearerToken()
+Caller = Annotated[Identity, Depends(bearer_token)]
 
 
 def require(caller: Identity, *roles: Role) -> None:

@@ -8,11 +8,12 @@ from pydantic import BaseModel
 from tacit.protocol import Problem, Problems
 from tacit.protocol.problems import MEDIA_TYPE
 
-DigestInPath = Annotated[
-    str, Path(pattern=r"^[0-9a-f]{64}$", description="SHA-256 of the campaign document.")
-]
+DIGEST = r"^[0-9a-f]{64}$"
+IDENTIFIER = r"^[0-9a-f]{32}$"
+
+DigestInPath = Annotated[str, Path(pattern=DIGEST, description="SHA-256 of the campaign document.")]
 UploadInPath = Annotated[
-    str, Path(pattern=r"^[0-9a-f]{32}$", description="128 random bits, drawn by the site.")
+    str, Path(pattern=IDENTIFIER, description="128 random bits, drawn by the site.")
 ]
 
 _EVERYWHERE = (Problems.INTERNAL,)

@@ -1,8 +1,6 @@
 """Every way a request ends badly, as one kind of answer: a problem document."""
 
 import math
-from collections.abc import Mapping
-from typing import Any
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -44,13 +42,10 @@ def answer(refusal: Refusal, request_id: str | None) -> Response:
 
 def invalid(error: ValidationError) -> Refusal:
     """The refusal of a body that is not what the model asks for."""
-    details = error.errors(include_url=False, include_input=False, include_context=False)
-    messages = (message for _, message in wire.field_errors(error))
     return Refusal(
         Problems.INVALID_REQUEST,
         errors=tuple(
-            FieldError(field=_place(detail), message=message)
-            for detail, message in zip(details, messages, strict=False)
+            FieldError(field=field, message=message) for field, message in wire.field_errors(error)
         ),
     )
 
@@ -93,15 +88,9 @@ def refusal_of(error: Exception) -> Refusal:
 
 def _of_parameters(error: RequestValidationError) -> tuple[FieldError, ...]:
     return tuple(
-        FieldError(field=_place(detail), message=detail["msg"]) for detail in error.errors()
+        FieldError(field=".".join(map(str, detail["loc"])), message=detail["msg"])
+        for detail in error.errors()
     )
-
-
-def _place(detail: Mapping[str, Any]) -> str:
-    parts = [str(part) for part in detail["loc"]]
-    if detail["type"] == "extra_forbidden":
-        parts[-1:] = ["(unknown)"]
-    return ".".join(parts) or "body"
 
 
 def _headers(problem: ProblemType, retry_after: float | None) -> dict[str, str]:

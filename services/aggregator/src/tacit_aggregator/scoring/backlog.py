@@ -1,5 +1,6 @@
 """What is accepted and not counted yet: how much of it, and whether something changed."""
 
+import sys
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -58,8 +59,8 @@ class Backlog:
 
     @property
     def room(self) -> int:
-        """Bytes that may still be added."""
-        return self._most_bytes - self._size
+        """Bytes that may still be added; any upload finds room when nothing else waits."""
+        return self._most_bytes - self._size if self._size > 0 else sys.maxsize
 
     def found(self, amount: Amount) -> None:
         """This waits already when the server starts."""

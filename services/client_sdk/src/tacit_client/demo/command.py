@@ -1,6 +1,7 @@
 """Running the demo: what is shown, and that nothing stays behind."""
 
 import signal
+import sys
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -38,10 +39,12 @@ def run(screen: Screen, *, epsilon: float, alpha: float, keep: bool) -> None:
             if not screen.json:
                 show(Console(highlight=False, markup=False), outcome)
             kept = Kept.of(stage, outcome.campaign.digest) if keep else None
-            screen.show(document(outcome) | (kept.to_json() if kept else {}))
-            if kept:
-                kept.show(screen)
-                kept.wait()
+            if kept is None:
+                screen.show(document(outcome))
+                return
+            screen.show(document(outcome) | kept.to_json(), kept.in_words())
+            sys.stdout.flush()  # it may be a pipe, whose reader waits for the address
+            kept.wait()
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from tacit_client.cli.output import Screen, short
+from tacit_client.cli.output import short
 from tacit_client.demo.story import CRASHES, Stage
 
 
@@ -45,10 +45,9 @@ class Kept:
             "database": str(self.database),
         }
 
-    def show(self, screen: Screen) -> None:
-        """Say how to use it."""
-        screen.say(
-            f"""The service stays up at {self.url} until Ctrl-C; {self.url}/docs is its API.
+    def in_words(self) -> str:
+        """How to use it, for people."""
+        return f"""The service stays up at {self.url} until Ctrl-C; {self.url}/docs is its API.
 The owner's token is in {self.token_file}. In another terminal:
 
   export TACIT_URL={self.url} TACIT_HOME={self.home}
@@ -58,7 +57,6 @@ The owner's token is in {self.token_file}. In another terminal:
   tacit ledger show --home {self.site_home}
   TACIT_DATABASE_URL=sqlite:///{self.database} tacit-aggregator token list
 """
-        )
 
     def wait(self) -> None:
         """Until Ctrl-C, which is how it is meant to end."""
