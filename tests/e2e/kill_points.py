@@ -18,6 +18,8 @@ class Story(StrEnum):
     JOINS = "a site joins"
     JOINS_AGAIN = "a site joins again"
     CONTRIBUTES = "a site contributes"
+    EXPORTS = "a site without network exports"
+    SUBMITS = "somebody submits a site's bundle"
     HEARS_OF_THE_END = "a site hears that its campaign is over"
     LEAVES = "a site leaves"
     FINDS_AN_OLD_COPY = "a site finds that its ledger is an old copy"
@@ -55,6 +57,7 @@ COMMITS_OF_THE_CLIENT = (
     Point("ledger", "join campaign", Story.JOINS),
     Point("ledger", "renew access", Story.JOINS_AGAIN),
     Point("ledger", "draw reports", Story.CONTRIBUTES),
+    Point("ledger", "draw reports", Story.EXPORTS),
     Point("ledger", "mark uploads", Story.CONTRIBUTES, (1, 3)),
     Point("ledger", "mark uploads", Story.HEARS_OF_THE_END),
     Point("ledger", "end campaign", Story.HEARS_OF_THE_END),
@@ -66,6 +69,7 @@ REQUESTS = (
     Point("transport", "fetch status", Story.CONTRIBUTES),
     Point("transport", "enrol", Story.CONTRIBUTES),
     Point("transport", "send upload", Story.CONTRIBUTES, (1, 2, 3)),
+    Point("transport", "send upload", Story.SUBMITS, (2,)),
     Point("transport", "list receipts", Story.HEARS_OF_THE_END),
     Point("transport", "leave campaign", Story.LEAVES),
     Point("transport", "read server", Story.CREATES),
@@ -102,6 +106,8 @@ COMMITS_OF_THE_OPERATOR = (
 OTHER_DURABLE_STEPS = (
     Point("ledger", "make ledger", Story.JOINS),
     Point("ledger", "write witness", Story.JOINS, (1, 2)),
+    Point("ledger", "replace file", Story.JOINS, (3,)),  # after two witnesses, the policy's
+    Point("ledger", "replace file", Story.EXPORTS, (2,)),  # after the witness, the bundle's
     Point("ledger", "write witness", Story.CONTRIBUTES),
     Point("ledger", "write witness", Story.FINDS_AN_OLD_COPY),
     Point("ledger", "erase log", Story.HEARS_OF_THE_END),

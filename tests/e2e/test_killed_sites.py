@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tacit.protocol import Campaign, CampaignState, Opened
-from tacit_client import Owner
+from tacit_client import Owner, submit
 from tests.e2e.kill_points import Story, killed_at
 from tests.support.aggregator import until
 from tests.support.exactly_once import Oracle, check_ledger, rows
@@ -109,6 +109,37 @@ def test_a_site_killed_while_it_contributes_sends_what_is_missing_and_draws_noth
     assert site.contribute(16, N, kill).returncode == KILLED
     site.bodies()  # from here on, none of these may change
     finished(lambda: site.contribute(16, N), most=1)
+    check_exactly_once(oracle, site)
+
+
+@killed_at(Story.EXPORTS)
+def test_a_site_killed_while_it_exports_exports_the_same_reports_when_asked_again(
+    site: Site, oracle: Oracle, kill: Kill, tmp_path: Path
+) -> None:
+    site.join_here()
+    site.draw_here(0, 8)
+    bundle = tmp_path / "all.zip"
+    export = ("export", str(site.file(8, N)), "-o", str(bundle))
+    assert site.tacit(*export, kill=kill).returncode == KILLED
+    site.bodies()  # from here on, none of these may change
+    finished(lambda: site.tacit(*export), most=1)
+    submit(bundle, site.invitation)
+    check_exactly_once(oracle, site)
+
+
+@killed_at(Story.SUBMITS)
+def test_a_bundle_whose_submission_was_killed_is_counted_once_when_submitted_again(
+    site: Site, oracle: Oracle, kill: Kill
+) -> None:
+    site.join_here()
+    site.draw_here(0, 8)
+    site.draw_here(8, N)
+    arguments = ("submit", str(site.bundle), "--invitation", str(site.invitation_file))
+    assert site.tacit(*arguments, kill=kill).returncode == KILLED
+    finished(lambda: site.tacit(*arguments), most=1)
+    receipt = site.bundle.with_name(site.bundle.name + ".receipt.json")
+    finished(lambda: site.tacit("acknowledge", str(receipt)), most=1)
+    assert {upload.state for upload in site.uploads()} <= {"accepted", "counted"}
     check_exactly_once(oracle, site)
 
 

@@ -3,7 +3,6 @@
 import json
 import secrets
 import sqlite3
-import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
@@ -22,12 +21,10 @@ from tacit.protocol import (
     sha256_hex,
 )
 from tacit.scores import RandomizedAPS
-from tacit_aggregator.database.engine import Database
-from tacit_aggregator.models.service import RegisteredModel, examine, register
-from tacit_aggregator.settings import Settings
 from tests.support.aggregator import Aggregator, AggregatorProcess, as_process, migrated
 from tests.support.bad_values import MARKER, NUMBER, broken_bodies, encoded, wrong_bodies
 from tests.support.label_campaigns import Scene, campaign_document, scene
+from tests.support.registering import registered
 from tests.support.schemas import Json, Schemas
 from tests.support.tiny_models import CLASSES, SHAPE, save_safetensors
 
@@ -126,7 +123,13 @@ class Stage:
 def stage(folder: Path) -> Iterator[Stage]:
     """A running server; its records are counted and nothing in its database moves by itself."""
     settings = migrated(folder, most_body_bytes=2**22)
-    model = _registered(settings, folder)
+    model = registered(
+        settings,
+        save_safetensors(folder / "tiny.safetensors"),
+        dtype="float32",
+        shape=SHAPE,
+        module="tests.support.tiny_models:Linear",
+    )
     numbers = campaign_document(
         k=CLASSES, score=RandomizedAPS(), evidence=Probabilities(model=model.digest)
     )
@@ -396,20 +399,3 @@ def _wrong_contents(stage: Stage, operation: Operation) -> Iterator[Attempt]:
 
 def _bytes(value: str | bytes) -> bytes:
     return value.encode() if isinstance(value, str) else value
-
-
-def _registered(settings: Settings, folder: Path) -> RegisteredModel:
-    model = examine(
-        save_safetensors(folder / "tiny.safetensors"),
-        name="tiny",
-        format="safetensors",
-        module="tests.support.tiny_models:Linear",
-        dtype="float32",
-        shape=SHAPE,
-        outputs="logits",
-    )
-    database = Database(settings.database_url)
-    with database.transaction("test model") as connection:
-        register(connection, model, time.time())
-    database.close()
-    return model

@@ -17,6 +17,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
 Room = Literal["database", "ledger", "transport"]
@@ -115,6 +116,8 @@ def _trap_ledger(trap: Trap) -> None:
     setattr(ledger, "migrate", trap.around("make ledger", schema.migrate))  # noqa: B010
     written = trap.around("write witness", witness.Witness.write)
     setattr(witness.Witness, "write", written)  # noqa: B010
+    # How the witness and the policy are written: a whole new file takes the old one's place.
+    setattr(Path, "replace", trap.around("replace file", Path.replace))  # noqa: B010
 
 
 def _trap_transport(trap: Trap) -> None:

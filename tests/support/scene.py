@@ -187,6 +187,11 @@ class Site:
         """Its ledger's file."""
         return self.home / "ledger.db"
 
+    @property
+    def bundle(self) -> Path:
+        """All that waits, as `draw_here` wrote it last."""
+        return self.folder / "bundle.zip"
+
     def markers(self, count: int) -> NDArray[np.float64]:
         """The evidence of its first records."""
         return markers(self.first, count)
@@ -237,7 +242,7 @@ class Site:
     def draw_here(self, start: int, stop: int) -> None:
         """Draw records without sending them: one upload more that waits."""
         with Contributor.open(home=self.home) as contributor:
-            contributor.export(self.folder / "bundle.zip", **self._columns(start, stop))
+            contributor.export(self.bundle, **self._columns(start, stop))
 
     def bodies(self) -> list[bytes]:
         """All uploads ever drawn; those seen before must be unchanged and still there."""

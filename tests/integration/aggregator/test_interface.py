@@ -10,7 +10,6 @@ import httpx
 import numpy as np
 import pytest
 from fastapi import FastAPI
-from prometheus_client import generate_latest
 
 from tacit.protocol import (
     PROBLEM_TYPES,
@@ -24,11 +23,11 @@ from tacit.protocol import (
 from tacit_aggregator.database.engine import Database
 from tacit_aggregator.http.app import create_app
 from tacit_aggregator.models.service import RegisteredModel, register
-from tacit_aggregator.settings import Settings
 from tacit_aggregator.tokens.service import list_tokens, revoke
-from tests.support.aggregator import Aggregator, in_thread, migrated, until
+from tests.support.aggregator import Aggregator, as_process, in_thread, migrated, until
 from tests.support.label_campaigns import (
     JSON,
+    Reported,
     Scene,
     campaign_document,
     problem,
@@ -37,6 +36,7 @@ from tests.support.label_campaigns import (
 )
 
 PUBLIC = {"/healthz", "/readyz", "/v1/server"}
+_SEVEN_COUNTED = 'tacit_records_total{state="counted"} 7.0'
 BODIES = {"Campaign", "Enrolment", "Upload"}
 
 
@@ -246,18 +246,29 @@ def test_a_server_without_room_says_when_to_come_again(
         assert site.send(uploads[0]).state == "accepted"
 
 
-def test_the_numbers_for_prometheus_name_no_site_and_no_campaign(
-    tmp_path_factory: pytest.TempPathFactory,
+def test_the_numbers_for_prometheus_count_and_name_no_site_and_no_campaign(
+    tmp_path_factory: pytest.TempPathFactory, generator: np.random.Generator
 ) -> None:
-    settings: Settings = migrated(tmp_path_factory.mktemp("metrics"), metrics_port=None)
-    database = Database(settings.database_url)
-    app = create_app(settings, database)
-    text = generate_latest(app.state.metrics.registry).decode()
-    database.close()
-    for name in ("tacit_requests", "tacit_request_seconds", "tacit_uploads", "tacit_records"):
-        assert name in text
-    for name in ("tacit_pending_records", "tacit_fold_seconds", "tacit_transaction_seconds"):
-        assert name in text
+    settings = migrated(tmp_path_factory.mktemp("metrics"), metrics_port=0)
+    with as_process(settings) as aggregator, scene(aggregator, campaign_document()) as made:
+        made.site("a named site").send(Reported.random(generator, 7).upload(made.digest))
+        made.wait_until_counted(7)
+        assert made.owner.get("/metrics").status_code == 404
+        (port,) = [
+            line["port"] for line in aggregator.lines if line.get("event") == "metrics listening"
+        ]
+
+        def numbers() -> str:
+            return httpx.get(f"http://127.0.0.1:{port}/metrics", trust_env=False).text
+
+        text: str = until(lambda: found if _SEVEN_COUNTED in (found := numbers()) else None)
+    assert 'tacit_uploads_total{state="accepted"} 1.0' in text
+    assert "tacit_pending_records 0.0" in text
+    assert 'tacit_transaction_seconds_count{name="fold uploads"} 1.0' in text
+    assert 'route="/v1/campaigns/{digest}/uploads/{upload}",status="200"' in text
+    assert "tacit_fold_seconds_count 1.0" in text
+    for name in ("a named site", made.digest, made.document.owner):
+        assert name not in text
 
 
 def test_documentation_pages_are_off_in_production(

@@ -68,7 +68,10 @@ class Home:
     def save_policy(self, policy: Policy) -> None:
         """Write the policy's file."""
         self.create()
-        self.policy_file.write_text(policy.to_toml(), encoding="utf-8")
+        # Half a policy would be another one: the file is the old one or this one, whole.
+        temporary = self.policy_file.with_name(self.policy_file.name + ".new")
+        temporary.write_text(policy.to_toml(), encoding="utf-8")
+        temporary.replace(self.policy_file)
 
     def create(self) -> None:
         """Make the directory, readable by its owner alone; one that exists is left as it is."""

@@ -25,6 +25,7 @@ _STANDING = (
         sites.c.enrolled,
         sites.c.left_at,
         sites.c.received.label("site_received"),
+        select(func.coalesce(func.max(uploads.c.number), 0)).scalar_subquery().label("last"),
     )
     .select_from(
         campaigns.outerjoin(
@@ -34,7 +35,6 @@ _STANDING = (
     )
     .where(campaigns.c.digest == bindparam("campaign"))
 )
-_LAST = select(func.coalesce(func.max(uploads.c.number), 0))
 _RECEIVE_SITE = (
     update(sites)
     .where(sites.c.campaign == bindparam("of_campaign"), sites.c.site == bindparam("of_site"))
@@ -81,13 +81,11 @@ def stored(
 
 
 def standing(connection: Connection, campaign: str, site: str) -> AnyRow | None:
-    """The campaign's state and the site's numbers; those are None if it has not enrolled."""
+    """The campaign's state, the site's numbers and the newest upload of all.
+
+    The site's are None if it has not enrolled.
+    """
     return connection.execute(_STANDING, {"campaign": campaign, "site": site}).one_or_none()
-
-
-def last_number(connection: Connection) -> int:
-    """The number of the newest upload of all."""
-    return int(connection.execute(_LAST).scalar_one())
 
 
 def store(connection: Connection, new_uploads: Rows, new_pending: Rows) -> None:

@@ -38,6 +38,7 @@ class Storing:
         self._connection = connection
         self._now = now
         self._room = room
+        self._last = 0
         self._campaigns: dict[str, _CampaignNow] = {}
         self._sites: dict[tuple[str, str], _SiteNow | None] = {}
         self._stored: dict[tuple[str, str, str], tuple[bytes, Stored]] = {}
@@ -72,6 +73,7 @@ class Storing:
             ),
         )
         self._sites[campaign, site] = _site_now(row)
+        self._last = row.last
 
     def _decide(self, submission: Submission) -> Outcome:
         key = (submission.campaign, submission.site, submission.upload)
@@ -112,8 +114,7 @@ class Storing:
         self.accepted.append(submission)
 
     def _write(self) -> None:
-        first = queries.last_number(self._connection) + 1
-        numbered = list(enumerate(self.accepted, first))
+        numbered = list(enumerate(self.accepted, self._last + 1))
         queries.store(
             self._connection,
             [_upload_row(number, submission, self._now) for number, submission in numbered],

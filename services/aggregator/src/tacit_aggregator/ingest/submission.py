@@ -2,6 +2,7 @@
 
 import hashlib
 from dataclasses import dataclass
+from functools import cached_property
 
 from tacit.protocol import Campaign, FieldError, Problems, Reports, Upload, UploadState
 from tacit_aggregator.errors import Refusal
@@ -22,7 +23,7 @@ class Submission:
     evidence_dtype: str
     uniforms: bytes | None
 
-    @property
+    @cached_property
     def size(self) -> int:
         """The bytes that wait to be counted."""
         return len(self.labels) + len(self.evidence) + len(self.uniforms or b"")

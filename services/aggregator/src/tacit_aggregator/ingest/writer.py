@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ _MOST_WAITING = 4096
 _MOST_WAITING_BYTES = 256 * MEBIBYTE
 _MOST_AT_ONCE = 1024
 _MOST_BYTES_AT_ONCE = 32 * MEBIBYTE
+_COMPANY_SECONDS = 0.001
 
 _log = structlog.get_logger("tacit_aggregator.ingest")
 
@@ -79,14 +81,20 @@ class Writer:
         return await answer
 
     def _run(self) -> None:
+        together = False
         while True:
             with self._changed:
                 while not self._waiting and not self._stopping:
                     self._changed.wait()
+            # Where some came together there are more to come, and a commit costs them all the same.
+            if together:
+                time.sleep(_COMPANY_SECONDS)
+            with self._changed:
                 if self._stopping:
                     return
                 batch = self._take()
             self._store(batch)
+            together = len(batch) > 1
 
     def _take(self) -> list[_Waiting]:
         batch: list[_Waiting] = []

@@ -12,7 +12,9 @@ from types import FrameType
 from rich.console import Console
 
 from tacit_client.cli.output import Screen
+from tacit_client.demo.data import CALIBRATION
 from tacit_client.demo.progress import Steps
+from tacit_client.demo.terms import Terms
 
 _ENDINGS = ("SIGTERM", "SIGHUP")
 
@@ -22,18 +24,16 @@ def run(screen: Screen, *, epsilon: float, alpha: float, keep: bool) -> None:
 
     Processes and files are gone when it returns or raises.
     """
+    terms = Terms(CALIBRATION, epsilon=epsilon, alpha=alpha)
     steps = Steps(Console(stderr=True, highlight=False, markup=False), quiet=screen.quiet)
     with _ending_in_order(), tempfile.TemporaryDirectory(prefix="tacit-demo-") as folder:
         with steps("torch and scikit-learn are loaded"):
             # ruff: noqa: PLC0415 -- takes seconds, in which a person should see something
-            from tacit_client.demo.data import CALIBRATION
             from tacit_client.demo.document import document
             from tacit_client.demo.keeping import Kept
             from tacit_client.demo.screen import show
             from tacit_client.demo.story import Stage
-            from tacit_client.demo.terms import Terms
 
-        terms = Terms(CALIBRATION, epsilon=epsilon, alpha=alpha)
         with Stage(Path(folder), terms, steps) as stage:
             outcome = stage.play()
             if not screen.json:

@@ -45,7 +45,7 @@ def results_table() -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     table.add_column("method", style="bold", no_wrap=True)
     table.add_column("coverage", justify="right", min_width=len("coverage"))
-    table.add_column("classes per set", justify="right")
+    table.add_column("set size", justify="right", no_wrap=True)
     return table
 
 
