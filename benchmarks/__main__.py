@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # to be run by pat
 from benchmarks.harness import Bar, Report
 from tacit.command import forgiving_stdout
 
-BENCHMARKS = ("mechanisms", "threshold")
+BENCHMARKS = ("mechanisms", "threshold", "ingest")
 ROOT = Path(__file__).resolve().parents[1]
 
 

@@ -23,10 +23,18 @@ class Records:
     beta: Fraction
 
 
-def make_records(n: int, k: int, generator: np.random.Generator) -> Records:
-    """Records whose labels follow their probabilities and went through k-RR at ε = 4."""
+def make_labelled(
+    n: int, k: int, generator: np.random.Generator
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Probabilities, and labels that follow them, as a site has them."""
     probabilities = softmax(SHARPNESS * generator.standard_normal((n, k)))
     sums = np.cumsum(probabilities, axis=1)
     labels = np.count_nonzero(sums < generator.random((n, 1)), axis=1).clip(max=k - 1)
+    return probabilities, labels
+
+
+def make_records(n: int, k: int, generator: np.random.Generator) -> Records:
+    """Records whose labels follow their probabilities and went through k-RR at ε = 4."""
+    probabilities, labels = make_labelled(n, k, generator)
     mechanism = RandomizedResponse(k, EPSILON)
     return Records(probabilities, mechanism.privatize(labels, FreshCoins()), mechanism.channel.beta)

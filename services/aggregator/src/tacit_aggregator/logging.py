@@ -126,6 +126,7 @@ def _route_standard_logging(shared: list[Processor], renderer: Processor, level:
         logger.propagate = name != "uvicorn.access"  # requests are logged without their query
     # What uvicorn says of its start and end is said by our own events.
     logging.getLogger("uvicorn.error").setLevel(max(level, logging.WARNING))
+    logging.getLogger("alembic").setLevel(max(level, logging.WARNING))
 
 
 def _without_colours(_: Any, __: str, event: EventDict) -> EventDict:

@@ -274,8 +274,7 @@ class Contributor:
         return (self._network or Network()).records_per_upload
 
     def _send(self, api: Api, records: int, drawn: Drawn, on_progress: OnProgress) -> Contribution:
-        waiting = self.outbox.waiting()
-        sending.send_outbox(self._ledger, self._joined, api, on_progress)
+        waiting = sending.send_outbox(self._ledger, self._joined, api, on_progress)
         sent = {entry.upload for entry in waiting}
         late = [e for e in self.outbox.entries(ReportState.LATE) if e.upload in sent]
         late_records = sum(entry.records for entry in late)

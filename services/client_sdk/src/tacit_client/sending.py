@@ -14,7 +14,7 @@ from tacit_client.errors import (
 from tacit_client.ledger import JoinedCampaign, Ledger, Membership
 from tacit_client.ledger.campaigns import finish_campaign
 from tacit_client.ledger.records import drawn_count
-from tacit_client.outbox import Outbox, ReportState
+from tacit_client.outbox import Outbox, OutboxEntry, ReportState
 from tacit_client.progress import OnProgress
 
 REFUSALS = (BodyTooLarge, InvalidRequest, UploadConflict, WrongCampaign)
@@ -28,17 +28,22 @@ _STATES = {
     UploadState.DROPPED: ReportState.DROPPED,
 }
 
+_ENDS = {ReportState.DRAWN: ReportState.LATE, ReportState.ACCEPTED: ReportState.DROPPED}
+"""What becomes of an upload that the server does not know when the campaign is over."""
 
-def send_outbox(ledger: Ledger, joined: JoinedCampaign, api: Api, on_progress: OnProgress) -> None:
-    """Send every upload that waits, in order, and mark each as soon as it is answered.
+
+def send_outbox(
+    ledger: Ledger, joined: JoinedCampaign, api: Api, on_progress: OnProgress
+) -> list[OutboxEntry]:
+    """Send every upload that waits or was lost, in order, and mark each as soon as it is answered.
 
     An upload for which the campaign closed too early is late. One that the server refuses for good
     is marked so, and its problem raised; `resend` goes on with the others.
     """
     outbox = Outbox(ledger, joined.number)
-    waiting = outbox.waiting()
+    waiting = [*_lost(outbox, joined, api), *outbox.waiting()]
     if not waiting:
-        return
+        return []
     total, sent = sum(entry.records for entry in waiting), 0
     on_progress(0, total, "records sent")
     _enrol(ledger, joined, api)
@@ -46,6 +51,16 @@ def send_outbox(ledger: Ledger, joined: JoinedCampaign, api: Api, on_progress: O
         outbox.mark({entry.upload: _send(api, joined.digest, entry.upload, outbox)})
         sent += entry.records
         on_progress(sent, total, "records sent")
+    return waiting
+
+
+def _lost(outbox: Outbox, joined: JoinedCampaign, api: Api) -> list[OutboxEntry]:
+    """Uploads that the server accepted once and does not know now: it was restored from a copy."""
+    accepted = outbox.entries(ReportState.ACCEPTED)
+    if not accepted:
+        return []
+    known = {receipt.upload for receipt in api.receipts(joined.digest)}
+    return [entry for entry in accepted if entry.upload not in known]
 
 
 def _enrol(ledger: Ledger, joined: JoinedCampaign, api: Api) -> None:
@@ -82,7 +97,9 @@ def refresh(ledger: Ledger, joined: JoinedCampaign, api: Api) -> CampaignStatus:
     mark_receipts(outbox, receipts)
     if status.state in OVER and joined.state is Membership.JOINED:
         known = {receipt.upload for receipt in receipts}
-        outbox.mark({e.upload: ReportState.LATE for e in outbox.waiting() if e.upload not in known})
+        for state, end in _ENDS.items():
+            unknown = (e.upload for e in outbox.entries(state) if e.upload not in known)
+            outbox.mark(dict.fromkeys(unknown, end))
         if not outbox.entries(ReportState.DRAWN, ReportState.ACCEPTED):
             with ledger.transaction("end campaign") as connection:
                 finish_campaign(connection, joined.number, Membership.ENDED)

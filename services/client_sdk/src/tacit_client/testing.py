@@ -54,6 +54,7 @@ class RunningAggregator:
 
     def __enter__(self) -> Self:
         try:
+            self.directory.mkdir(parents=True, exist_ok=True)
             self.key = str(self.command("migrate")["key"])
             self.start()
         except BaseException:

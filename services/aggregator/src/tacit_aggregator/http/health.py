@@ -5,12 +5,12 @@ from importlib.metadata import version
 from typing import Literal
 
 from fastapi import APIRouter, Request, Response
+from sqlalchemy.exc import DatabaseError
 
 from tacit.protocol import Problems, ServerInfo, TokenInfo
 from tacit.protocol.versions import SUPPORTED
 from tacit.protocol.wire import Wire
-from tacit_aggregator.database.migrate import check_current
-from tacit_aggregator.errors import OperatorError, Refusal
+from tacit_aggregator.errors import Refusal
 from tacit_aggregator.http.authentication import Caller
 from tacit_aggregator.http.declared import declared, json_answer
 from tacit_aggregator.http.services import Uses, services_of
@@ -43,12 +43,15 @@ async def healthz() -> Response:
     responses=declared(Problems.UNAVAILABLE, token=False, protocol=False),
 )
 def readyz(request: Request) -> Response:
-    """Whether it can do its work: database migrated, ingest and scoring running."""
+    """Whether it can do its work: the database answers, ingest and scoring run."""
     services = services_of(request)
     try:
-        check_current(services.database)
-    except OperatorError as error:
-        raise Refusal(Problems.UNAVAILABLE, str(error), retry_after=5) from None
+        with services.database.read() as connection:
+            fingerprints(connection)
+    except DatabaseError:
+        raise Refusal(
+            Problems.UNAVAILABLE, "The database does not answer.", retry_after=5
+        ) from None
     if not services.writer.running:
         raise Refusal(Problems.UNAVAILABLE, "Uploads are not taken now.", retry_after=5)
     if (trouble := services.counting.trouble) is not None:

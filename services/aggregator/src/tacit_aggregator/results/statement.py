@@ -16,7 +16,7 @@ from tacit.protocol import (
 )
 from tacit_aggregator.database.rows import AnyRow
 
-UNIT = "one record's label, given its features"
+_UNIT = "one record's label, given its {evidence}"
 _CONDITIONS = (
     "Only the label is protected; the {evidence} left the site as they are.",
     "Several records of one person add up: m of them spend m·ε.",
@@ -71,7 +71,7 @@ def _privacy(campaign: Campaign) -> Privacy:
     kind = campaign.evidence.kind
     return Privacy(
         epsilon=campaign.channel.epsilon,
-        unit=UNIT,
+        unit=_UNIT.format(evidence=kind),
         conditions=tuple(condition.format(evidence=kind) for condition in _CONDITIONS),
     )
 

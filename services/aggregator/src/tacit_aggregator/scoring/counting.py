@@ -21,6 +21,7 @@ from tacit_aggregator.scoring.batches import MOST_BYTES, MOST_UPLOADS, Batch, Gr
 from tacit_aggregator.scoring.finishing import finish_due
 from tacit_aggregator.scoring.folding import fold, nothing_but
 from tacit_aggregator.scoring.pool import Pool, Scored
+from tacit_aggregator.scoring.recovery import forget_lost
 from tacit_aggregator.scoring.worker import Counts, ModelTrouble, Task
 
 _POLL_SECONDS = 1.0
@@ -80,6 +81,7 @@ class Counting:
 
     def start(self) -> None:
         """Begin with whatever waits."""
+        forget_lost(self._database)
         with self._database.read() as connection:
             self._backlog.found(Amount(*queries.waiting(connection)))
         self._backlog.erased.set()  # the last run may have ended before it cut the log off

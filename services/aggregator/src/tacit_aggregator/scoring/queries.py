@@ -76,6 +76,25 @@ _TRY = (
     .where(pending.c.number == bindparam("of_number"))
     .values(attempts=pending.c.attempts + 1)
 )
+_LOST = select(uploads.c.number, uploads.c.campaign, uploads.c.site, uploads.c.records).where(
+    uploads.c.state == "accepted", ~exists().where(pending.c.number == uploads.c.number)
+)
+_FORGET = delete(uploads).where(uploads.c.number == bindparam("of_number"))
+_TAKE_BACK_SITE = update(sites).where(_SITE).values(received=sites.c.received - bindparam("fewer"))
+_TAKE_BACK_CAMPAIGN = (
+    update(campaigns)
+    .where(campaigns.c.digest == bindparam("of_campaign"))
+    .values(received=campaigns.c.received - bindparam("fewer"))
+)
+_OPEN_AGAIN = (
+    update(campaigns)
+    .where(
+        campaigns.c.state == "closing",
+        campaigns.c.closed_by == "plan",
+        campaigns.c.received < campaigns.c.planned_n,
+    )
+    .values(state="open", closed_by=None, closed_at=None)
+)
 
 
 def waiting(connection: Connection) -> tuple[int, int, int]:
@@ -134,3 +153,20 @@ def to_finish(connection: Connection, now: float) -> Sequence[str]:
         )
     )
     return connection.execute(statement).scalars().all()
+
+
+def lost(connection: Connection) -> Sequence[AnyRow]:
+    """Uploads that were accepted, and of which nothing is left to count."""
+    return connection.execute(_LOST).all()
+
+
+def forget(connection: Connection, uploads_lost: Sequence[AnyRow]) -> None:
+    """Have these never been received; a campaign that they completed is open again."""
+    of = [{"of_campaign": row.campaign, "fewer": row.records} for row in uploads_lost]
+    connection.execute(_FORGET, [{"of_number": row.number} for row in uploads_lost])
+    connection.execute(_TAKE_BACK_CAMPAIGN, of)
+    connection.execute(
+        _TAKE_BACK_SITE,
+        [{**one, "of_site": row.site} for one, row in zip(of, uploads_lost, strict=True)],
+    )
+    connection.execute(_OPEN_AGAIN)

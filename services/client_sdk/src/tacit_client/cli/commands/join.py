@@ -58,12 +58,13 @@ def join(
             "leaves": contributor.campaign.evidence.kind,
             "notice": contributor.notice,
         }
+        following = "contribute FILE --dry-run" if campaign is None else "export FILE -o BUNDLE"
         run.screen.show(
             document,
             campaign_facts(contributor.campaign, contributor.digest),
             "",
             contributor.notice,
-            f"Joined as {contributor.site}. Next: tacit contribute FILE --dry-run",
+            f"Joined as {contributor.site}. Next: tacit {following}",
         )
 
 

@@ -73,10 +73,13 @@ def status(
         return
     standings = [_standing(run, digest) for digest in _digests(run, campaign)]
     rows = [_row(standing) for standing in standings]
-    headings = ("campaign", "title", "here", "server", "drawn", "accepted", "counted", "waits for")
+    headings = (
+        *("campaign", "title", "here", "server"),
+        *("records", "accepted", "counted", "waits for"),
+    )
     run.screen.show(
         {"campaigns": [standing.fields() for standing in standings]},
-        table(headings, rows, numbers="drawn,accepted,counted")
+        table(headings, rows, numbers="records,accepted,counted")
         if rows
         else "No campaign is joined yet: tacit join INVITATION",
     )
