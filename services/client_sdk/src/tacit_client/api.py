@@ -1,7 +1,6 @@
 """The protocol's requests, one method each."""
 
 from collections.abc import Iterator
-from types import TracebackType
 from typing import Self
 
 from tacit.protocol import (
@@ -33,12 +32,7 @@ class Api:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

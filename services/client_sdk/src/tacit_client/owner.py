@@ -3,7 +3,6 @@
 import time
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from types import TracebackType
 from typing import Literal, Self
 
 from tacit.protocol import (
@@ -47,12 +46,7 @@ class Owner:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.disconnect()
 
     def __repr__(self) -> str:
