@@ -34,6 +34,7 @@ class Story(StrEnum):
     SERVES_AN_ABANDONING = "the aggregator serves an owner who abandons a campaign"
     ENDS_BY_DATE = "the aggregator ends a campaign by its date"
     RETRIES = "the aggregator tries an upload again that ended a worker"
+    RECOVERS = "the aggregator starts from a backup without the reports that waited"
     MIGRATES = "the operator migrates"
     MINTS = "the operator mints a token"
     REVOKES = "the operator revokes a token"
@@ -87,6 +88,7 @@ COMMITS_OF_THE_AGGREGATOR = (
     Point("database", "finish campaign", Story.SERVES_A_CONTRIBUTION),
     Point("database", "finish campaign", Story.ENDS_BY_DATE),
     Point("database", "count attempts", Story.RETRIES, (2,)),
+    Point("database", "forget lost uploads", Story.RECOVERS),
     Point("database", "leave campaign", Story.SERVES_A_LEAVING_SITE),
     Point("database", "create campaign", Story.SERVES_AN_OWNER),
     Point("database", "close campaign", Story.SERVES_A_CLOSING),

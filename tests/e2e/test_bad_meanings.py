@@ -12,7 +12,7 @@ import pytest
 
 from tacit.protocol import Column, Role, Upload, sha256_hex
 from tests.support.aggregator import Aggregator, in_thread, migrated
-from tests.support.bad_requests import RECORDS, Stage, good_upload, stage
+from tests.support.api_stage import RECORDS, Stage, good_upload, stage
 from tests.support.bad_values import encoded
 from tests.support.label_campaigns import JSON, Scene, problem, problem_name
 from tests.support.tiny_models import CLASSES, SHAPE

@@ -8,14 +8,8 @@ import pytest
 
 from tacit.protocol import PROBLEM_TYPES, Problem
 from tacit.protocol.problems import MEDIA_TYPE
-from tests.support.bad_requests import (
-    Attempt,
-    Operation,
-    Stage,
-    operations,
-    stage,
-    wrong_attempts,
-)
+from tests.support.api_stage import Attempt, Operation, Stage, operations, stage
+from tests.support.bad_requests import wrong_attempts
 from tests.support.bad_values import MARKER, NUMBER
 
 OPERATIONS = (

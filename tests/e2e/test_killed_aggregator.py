@@ -1,6 +1,8 @@
 """The aggregator killed with SIGKILL at every commit: it comes back, and reports count once."""
 
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
@@ -15,7 +17,7 @@ from tests.support.aggregator import until
 from tests.support.deadly_model import DEADLY
 from tests.support.exactly_once import Oracle, check_ledger, rows, sketch_of
 from tests.support.killable import Kill
-from tests.support.scene import PATIENT, Service, Site, create_campaign, finished, service
+from tests.support.scene import KILLED, PATIENT, Service, Site, create_campaign, finished, service
 
 N = 24
 
@@ -160,6 +162,30 @@ def test_an_aggregator_killed_while_it_abandons_a_campaign_keeps_nothing_of_it(
     assert tally.counted + tally.dropped == 8
     assert rows(stage.database, "SELECT noisy, every FROM sites") == [(None, None)]
     oracle_of(stage, campaign).check_erased(site.markers(8))
+
+
+@killed_at(Story.RECOVERS)
+def test_an_aggregator_killed_while_it_starts_from_a_backup_gets_again_what_that_left_out(
+    stage: Service, tmp_path: Path, kill: Kill
+) -> None:
+    stage.start(Kill("database", "fold uploads", "before"))
+    with stage.owner() as owner:
+        campaign = create_campaign(owner, N)
+        site = invited(stage, campaign, tmp_path)
+        site.contribute(0, N)
+        stage.wait_for_death()
+        with closing(sqlite3.connect(stage.database)) as connection, connection:
+            assert connection.execute("DELETE FROM pending").rowcount == 1  # as backups are
+        assert stage.operate("serve", kill=kill).returncode == KILLED
+        stage.start()
+        assert rows(stage.database, "SELECT * FROM uploads") == []
+        finished(lambda: site.contribute(0, N))
+        until(lambda: closed(owner, campaign))
+        oracle = oracle_of(stage, campaign)
+        oracle.check_site("site", site.markers(N), site.bodies())
+        oracle.check_totals()
+        check_ledger(site.ledger, campaign.digest, N)
+        check_results(owner, campaign, site)
 
 
 @killed_at(Story.RETRIES)

@@ -134,7 +134,7 @@ class Service:
         self, *arguments: str, kill: Kill | None = None
     ) -> "subprocess.CompletedProcess[str]":
         """Run one of the operator's commands on its database."""
-        variables = {"TACIT_DATABASE_URL": f"sqlite:///{self.database}"}
+        variables = {"TACIT_DATABASE_URL": f"sqlite:///{self.database}", "TACIT_PORT": "0"}
         return run("tacit_aggregator", *arguments, kill=kill, variables=variables)
 
 
