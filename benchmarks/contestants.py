@@ -11,8 +11,12 @@ from pathlib import Path
 from typing import Protocol
 
 from benchmarks.load import Counted, Load, request
-from tacit.protocol import Invitation
+from tacit.protocol import Role
 from tacit.protocol.versions import HEADER, PROTOCOL
+from tacit_aggregator.database.engine import Database
+from tacit_aggregator.tokens.service import mint
+from tacit_client.api import Api
+from tacit_client.testing import RunningAggregator
 
 BARE_PROGRAM = Path(__file__).resolve().parent / "peers" / "bare_endpoint.py"
 
@@ -32,41 +36,60 @@ class Server(Protocol):
     def pid(self) -> int:
         """Its process."""
 
-    def load(self, bodies: Sequence[Body], records: int, connections: int) -> Load:
-        """These uploads for this server; `records` is all that were sent, these included."""
+    def load(self, bodies: Sequence[Body], connections: int) -> Load:
+        """These uploads for this server, and how to see that it is done with them."""
 
 
 @dataclass(frozen=True)
 class Bare:
-    """The bare endpoint."""
+    """The bare endpoint: done when the last upload is answered, for it counts nothing."""
 
     pid: int
     port: int
 
-    def load(self, bodies: Sequence[Body], records: int, connections: int) -> Load:  # noqa: ARG002
-        """Done when the last upload is answered: it counts nothing."""
+    def load(self, bodies: Sequence[Body], connections: int) -> Load:
+        """These uploads, to the one address that it has."""
         requests = [request("PUT", "/uploads", {}, body.content) for body in bodies]
         return Load(self.port, connections, requests)
 
 
 @dataclass(frozen=True)
 class Tacit:
-    """The aggregator, as a site with an invitation sees it."""
+    """The aggregator, as one site sees it: done when its campaign has counted so many records."""
 
     pid: int
-    invitation: Invitation
+    port: int
+    campaign: str
+    token: str
+    counted: int
 
-    def load(self, bodies: Sequence[Body], records: int, connections: int) -> Load:
-        """Done when the site's status says that all it ever sent is counted."""
-        campaign = f"/v1/campaigns/{self.invitation.campaign}"
-        headers = {"Authorization": f"Bearer {self.invitation.token}", HEADER: PROTOCOL}
+    def load(self, bodies: Sequence[Body], connections: int) -> Load:
+        """These uploads, each to its address, with the site's token."""
+        campaign = f"/v1/campaigns/{self.campaign}"
+        headers = {"Authorization": f"Bearer {self.token}", HEADER: PROTOCOL}
         requests = [
             request("PUT", f"{campaign}/uploads/{body.upload}", headers, body.content)
             for body in bodies
         ]
         question = request("GET", f"{campaign}/status", headers)
-        port = int(self.invitation.url.rpartition(":")[2])
-        return Load(port, connections, requests, Counted(question, records))
+        return Load(self.port, connections, requests, Counted(question, self.counted))
+
+
+def enrolled(
+    aggregator: RunningAggregator, campaign: str, site: str, *, records: int, before: int
+) -> Tacit:
+    """The aggregator for a new site of so many records, `before` having come from others."""
+    database = Database(f"sqlite:///{aggregator.database}")
+    try:
+        with database.transaction("benchmark token") as connection:
+            who = (connection, Role.CONTRIBUTOR, site)
+            token = mint(*who, campaign=campaign, expires_at=None, now=time.time())
+    finally:
+        database.close()
+    with Api(aggregator.url, token) as api:
+        api.enrol(campaign, records)
+    port = int(aggregator.url.rpartition(":")[2])
+    return Tacit(aggregator.pid or 0, port, campaign, token, before + records)
 
 
 @contextmanager
@@ -83,12 +106,13 @@ def running_bare(database: Path) -> Iterator[Bare]:
 
 def processor_seconds(pid: int) -> float | None:
     """What a process and its children have cost so far; None where the system does not tell."""
-    children = Path(f"/proc/{pid}/task").glob("*/children")
     if sys.platform != "linux":
         return None
+    files = Path(f"/proc/{pid}/task").glob("*/children")
+    children = [int(child) for file in files for child in file.read_text().split()]
     clock = ctypes.c_int()
     total = 0.0
-    for one in (pid, *(int(child) for file in children for child in file.read_text().split())):
+    for one in (pid, *children):
         if ctypes.CDLL(None).clock_getcpuclockid(one, ctypes.byref(clock)) != 0:
             return None
         total += time.clock_gettime(clock.value)

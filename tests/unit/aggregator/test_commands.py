@@ -221,10 +221,10 @@ def test_the_help_says_that_exported_programs_are_code(aggregator: Aggregator) -
     assert "is code" in aggregator.run("models", "add", "--help").stdout
 
 
-def test_the_readme_names_every_setting_and_every_command(aggregator: Aggregator) -> None:
-    readme = (Path(__file__).parents[3] / "services/aggregator/README.md").read_text()
+def test_the_reference_names_every_setting_and_every_command(aggregator: Aggregator) -> None:
+    page = (Path(__file__).parents[3] / "docs/reference/aggregator.md").read_text()
     settings = {f"TACIT_{name.upper()}" for name in Settings.model_fields}
-    assert settings <= set(re.findall(r"TACIT_[A-Z_]+", readme))
+    assert settings <= set(re.findall(r"TACIT_[A-Z_]+", page))
     for name in ("serve", "migrate", "token", "invite", "keys", "models"):
         assert aggregator.run(name, "--help").exit_code == 0
-        assert f"| `{name}" in readme
+        assert f"| `{name}" in page
