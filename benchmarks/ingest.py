@@ -40,8 +40,8 @@ TURNS = 5
 TACIT = "tacit"
 BARE = "bare endpoint"
 BUSY = 16
-CONNECTIONS = (BUSY, 1)
-"""Many sites at once, which the bars are about; and one alone, which waits for every commit."""
+CONNECTIONS = (BUSY, 4, 1)
+"""Many sites at once, which the bars are about; few; and one alone, which waits for each commit."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Case:
     at_least: float
 
 
-CASES = (Case("uploads of 1000", 1000, 600, 0.4), Case("lone reports", 1, 4000, 0.5))
+CASES = (Case("uploads of 1000", 1000, 1000, 0.4), Case("lone reports", 1, 5000, 0.5))
 
 
 @dataclass(frozen=True)

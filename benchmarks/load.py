@@ -14,7 +14,7 @@ import uvloop
 
 HOST = "127.0.0.1"
 _PATIENCE = 120.0
-_POLL = 0.005
+_POLL = 0.02
 
 
 @dataclass(frozen=True)

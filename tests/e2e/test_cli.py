@@ -66,6 +66,12 @@ class World:
         created = self.owner.tacit("campaign", "create", *terms, *sizes, *options, "--json")
         return str(created.json["campaign"])
 
+    def counted(self, digest: str, records: int) -> None:
+        """Wait until so many are counted; bounded by a minute."""
+        with self.aggregator.owner("lab") as owner:
+            statuses = owner.follow(digest, every=0.05, timeout=60)
+            assert any(status.records.counted == records for status in statuses)
+
     def site(self, digest: str, name: str) -> tuple[Person, Path]:
         """A site of this name with its invitation."""
         invitation = self.folder / f"{name}-{digest[:8]}.txt"
@@ -114,7 +120,7 @@ def test_from_two_sites_files_to_prediction_sets(world: World, tmp_path: Path) -
     sites = [world.site(digest, name) for name in ("north", "south")]
     waiting = world.owner.process("threshold", "get", digest[:10], "--json", code=4)
     assert waiting.json["error"] == "NotReady"
-    assert f"0 of {2 * RECORDS} planned records" in waiting.json["message"]
+    assert "No record is counted yet" in waiting.json["message"]
     assert "--wait" in waiting.json["message"]
     for (site, invitation), file in zip(sites, files, strict=True):
         site.process("join", invitation, "--may-leave", "probabilities")
@@ -158,6 +164,8 @@ def test_a_second_contribution_of_the_same_file_draws_nothing(world: World, tmp_
     again = site.tacit("contribute", file, "--json").json
     assert (again["drawn"], again["already"], again["accepted"]) == (0, RECORDS, 0)
     assert site.tacit("contribute", "--resend", "--json").json["uploads"] == 0
+    nothing = site.tacit("contribute", "--resend", "--quiet")
+    assert (nothing.out, nothing.err) == ("Nothing waits to be sent.\n", "")
     shown = world.owner.tacit("campaign", "show", digest, "--json").json
     assert shown["status"]["records"]["received"] == RECORDS
 
@@ -224,7 +232,17 @@ def test_wrong_keys_tokens_and_changed_files_are_refused(world: World, tmp_path:
     site.tacit("join", invitation, "--may-leave", "probabilities")
     site.tacit("contribute", csv_file(tmp_path / "n.csv", 1, "n"))
     saved = tmp_path / "threshold.json"
-    world.owner.tacit("threshold", "get", digest, "--wait", "60", "-o", saved)
+    world.counted(digest, RECORDS)
+    early = world.owner.tacit("threshold", "get", digest, "--wait", "0.2", "--json", code=4)
+    assert early.json["error"] == "NotOver"
+    world.owner.tacit("threshold", "get", digest, "-o", saved)
+    predicted = world.owner.tacit("predict", tmp_path / "n.csv", "--threshold", saved, "--json")
+    assert predicted.json["final"] is False
+    assert "this threshold is not final" in predicted.err
+    for beginning in (digest, digest[:12]):
+        world.owner.tacit("threshold", "verify", saved, "--campaign", beginning)
+    short = world.owner.tacit("threshold", "verify", saved, "--campaign", digest[:6], code=2)
+    assert "at least the first 12 digits" in short.err
     other = "0" * 64
     for arguments in (("--key", other), ("--campaign", other)):
         refused = world.owner.tacit("threshold", "verify", saved, *arguments, "--json", code=6)
@@ -255,6 +273,64 @@ def test_address_and_key_are_remembered_and_the_token_is_not(world: World, tmp_p
     assert not any(token_file.read_text().strip() in text for text in kept)
 
 
+@pytest.mark.parametrize(
+    "command", [("list",), ("show", "*"), ("close", "*", "--yes"), ("abandon", "*", "--yes")]
+)
+def test_a_wrong_pinned_key_does_nothing_and_is_not_remembered(
+    world: World, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    digest = world.create(title="Kept")
+    wrong = Person(tmp_path / "home", {**world.owner.environment, "TACIT_KEY": "0" * 64})
+    arguments = [digest if word == "*" else word for word in command]
+    refused = wrong.tacit("campaign", *arguments, "--json", code=6)
+    assert refused.json["error"] == "WrongKey"
+    assert not (tmp_path / "home" / "server.json").exists()
+    shown = world.owner.tacit("campaign", "show", digest, "--json").json
+    assert shown["status"]["state"] == "open"
+
+
+def test_what_all_came_too_late_is_said_and_exit_code_five(world: World, tmp_path: Path) -> None:
+    digest = world.create(title="Late")
+    site, invitation = world.site(digest, "north")
+    site.tacit("join", invitation, "--may-leave", "probabilities")
+    site.tacit("export", csv_file(tmp_path / "n.csv", 1, "n"), "-o", tmp_path / "bundle.zip")
+    world.owner.tacit("campaign", "close", digest, "--yes")
+    late = site.tacit("contribute", "--resend", code=5)
+    assert f"All {RECORDS} records came too late" in late.out
+    assert "accepted" not in late.out
+    over = site.tacit("contribute", csv_file(tmp_path / "m.csv", 2, "m"), "--json", code=5)
+    assert over.json["error"] == "CampaignEnded"
+
+
+def test_a_plan_too_small_for_a_starred_threshold_is_warned_of_and_ends_with_none(
+    world: World, tmp_path: Path
+) -> None:
+    small = ("--delta", "0.2", "--planned-n", str(RECORDS), "--epsilon", "1", "--alpha", "0.05")
+    classes = ("--classes", ",".join(CLASSES))
+    create = ("campaign", "create", "--title", "Few", *classes, "--closes", "1h", *small)
+    tried = world.owner.tacit(*create, "--dry-run", "--json")
+    needed = tried.json["starred_needs"]
+    assert needed > RECORDS
+    assert f"a starred threshold takes {needed:,} records" in tried.err
+    enough = (*create, "--planned-n", str(needed), "--dry-run", "--json")
+    assert world.owner.tacit(*enough).err == ""
+    created = world.owner.tacit(*create)
+    assert f"takes {needed:,} records" in created.err
+    assert "--which starred --wait 3600" in created.out
+    digest = world.owner.tacit("campaign", "list", "--json").json["campaigns"][0]["campaign"]
+    site, invitation = world.site(digest, "north")
+    site.tacit("join", invitation, "--may-leave", "probabilities")
+    file = csv_file(tmp_path / "n.csv", 1, "n")
+    site.tacit("contribute", file)
+    saved = tmp_path / "threshold.json"
+    get = ("threshold", "get", digest, "--which", "starred", "--wait", "60", "-o", saved)
+    none = world.owner.tacit(*get, code=5)
+    assert "There is no threshold to use" in none.out
+    assert f"{needed}" in none.out.replace(",", "")
+    assert "There is no threshold to use" in world.owner.tacit("threshold", "verify", saved).out
+    world.owner.tacit("predict", file, "--threshold", saved, code=5)
+
+
 def test_a_dry_run_of_create_publishes_nothing(world: World) -> None:
     digest = world.create("--dry-run", title="Never")
     world.owner.tacit("campaign", "show", digest, code=2)
@@ -276,6 +352,7 @@ def test_terms_that_make_no_campaign_are_one_sentence(
     terms = ("--title", "Bad", "--k", "3", "--epsilon", "1", "--planned-n", "10", "--closes", "1h")
     refused = world.owner.tacit("campaign", "create", *terms, *options, code=2)
     assert says in refused.err
+    assert "body" not in refused.err
     assert refused.err.count("\n") == 1
 
 
@@ -290,7 +367,7 @@ def test_a_doctor_finds_nothing_at_a_healthy_site(world: World) -> None:
         assert name in names
     with Ledger.open(site.home):
         held = site.process("doctor", "--json", code=3).json
-    problem = next(check for check in held["checks"] if not check["ok"])
+    problem = next(check for check in held["checks"] if check["state"] == "problem")
     assert problem["name"] == "ledger"
     assert problem["fix"]
 
@@ -299,6 +376,7 @@ def test_a_doctor_says_what_is_wrong_and_how_to_mend_it(world: World, tmp_path: 
     url = world.aggregator.url
     fresh = Person(tmp_path / "fresh")
     assert "not checked" in fresh.tacit("doctor").out
+    assert fresh.tacit("doctor", "--json").json["not_checked"] == ["server"]
     wrong_key = fresh.tacit("doctor", "--url", url, "--key", "0" * 64, code=6)
     assert "Send nothing" in wrong_key.out
     assert fresh.tacit("doctor", "--url", url, "--key", world.aggregator.key).code == 0

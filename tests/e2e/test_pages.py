@@ -16,7 +16,17 @@ def test_the_session_of_a_page_is_what_happens(page: str, tmp_path: Path) -> Non
 
 def test_a_line_that_is_not_printed_is_noticed(tmp_path: Path) -> None:
     page = "```console\n$ echo 12 records\n13 records\n```\n"
-    assert Session(tmp_path).run(page) == ["echo 12 records: 13 records"]
+    assert "echo 12 records: 13 records" in Session(tmp_path).run(page)
+
+
+def test_a_line_that_the_page_does_not_show_is_noticed(tmp_path: Path) -> None:
+    session = Session(tmp_path)
+    wrong = ["say: not on the page: and another"]
+    assert session.compare("say", ["one"], ["one", "and another"], 0) == wrong
+    assert session.compare("say", [], ["", "and another"], 0) == wrong
+    assert session.compare("say", ["one", "…"], ["one", "and another"], 0) == []
+    assert session.compare("say", ["one", "…", "three"], ["one", "two", "three"], 0) == []
+    assert session.compare("say", ["two", "one"], ["one", "two"], 0) != []
 
 
 def test_a_command_that_fails_is_noticed(tmp_path: Path) -> None:
@@ -40,4 +50,4 @@ def test_times_and_fractions_are_not_compared_but_whole_numbers_are(tmp_path: Pa
 
 
 def test_a_command_over_two_lines_is_one() -> None:
-    assert list(commands("$ echo a \\\n    b\na b\n…\n")) == [("echo a b", ["a b"])]
+    assert list(commands("$ echo a \\\n    b\na b\n…\n")) == [("echo a b", ["a b", "…"])]

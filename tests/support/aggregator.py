@@ -22,6 +22,7 @@ from tacit.protocol.versions import HEADER, PROTOCOL
 from tacit_aggregator.database.engine import Database
 from tacit_aggregator.database.migrate import upgrade
 from tacit_aggregator.http.app import create_app
+from tacit_aggregator.http.connections import Connection
 from tacit_aggregator.keys.secret import ensure_secret
 from tacit_aggregator.keys.service import ensure_key, fingerprints, read_secret
 from tacit_aggregator.settings import Settings
@@ -103,12 +104,22 @@ class Aggregator:
 
 
 @contextmanager
-def in_thread(settings: Settings, clock: Callable[[], float] = time.time) -> Iterator[Aggregator]:
-    """An aggregator in a thread of this process, so that a test can hold its clock."""
+def in_thread(
+    settings: Settings, clock: Callable[[], float] = time.time, grace: int = 5
+) -> Iterator[Aggregator]:
+    """An aggregator in a thread of this process, so that a test can hold its clock.
+
+    When it stops it waits `grace` seconds for requests.
+    """
     with _opened(settings) as database, socket.create_server(("127.0.0.1", 0)) as listener:
         app = create_app(settings, database, clock)
         config = uvicorn.Config(
-            app, lifespan="on", log_config=None, access_log=False, timeout_graceful_shutdown=5
+            app,
+            http=Connection,
+            lifespan="on",
+            log_config=None,
+            access_log=False,
+            timeout_graceful_shutdown=grace,
         )
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, args=([listener],), daemon=True)

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from tacit.protocol import Campaign, Features, Invitation, Probabilities, Signed, SigningKey
 from tacit.scores import HPS, Score
-from tacit_client import Contributor, Policy
+from tacit_client import Contributor, Ledger, Policy
+from tacit_client.joining import join
 
 OPENS = datetime(2026, 1, 1, tzinfo=UTC)
 ALLOWING = Policy(may_leave=frozenset({"probabilities", "features"}), max_epsilon=4.0)
@@ -29,6 +30,16 @@ class World:
     def join(self, home: Path, policy: Policy = ALLOWING) -> Contributor:
         """The site's contributor, joined with the carried document."""
         return Contributor.join(self.invitation, home, policy, document=self.signed)
+
+    def join_at(self, now: datetime, home: Path, policy: Policy = ALLOWING) -> Contributor:
+        """The same on a machine whose clock has stopped at this time."""
+        ledger = Ledger.open(home, clock=now.timestamp)
+        try:
+            joined = join(ledger, self.invitation, policy, document=self.signed, network=None)
+            return Contributor(ledger, joined, policy, None)
+        except BaseException:
+            ledger.close()
+            raise
 
 
 def world(

@@ -23,6 +23,7 @@ _CHANGES = re.compile(
     r"|(?P<number>\d+\.\d+(?:e-\d+)?)"
 )
 _PATIENCE = 60.0
+_ANY_LINES = "…"
 
 
 @dataclass
@@ -39,7 +40,7 @@ class Session:
     """The session's own digits, by the first twelve of the page's."""
 
     def run(self, page: str) -> list[str]:
-        """Run a page; the lines it shows that were not printed, and the commands that failed."""
+        """Run a page; lines shown and not printed, or printed and not shown; what failed."""
         names: dict[str, Any] = {}
         wrong = []
         with _in(self.folder), _Server() as server:
@@ -57,24 +58,40 @@ class Session:
         return wrong
 
     def compare(self, command: str, shown: list[str], printed: list[str], code: int) -> list[str]:
-        """What is wrong with a command; one may fail if the page shows what it says then."""
-        missing = [f"{command}: {line}" for line in shown if not self._is_among(line, printed)]
-        if code and not any(line.startswith("tacit: ") for line in shown):
-            missing.append(f"{command}: ended with {code}: {printed}")
-        return missing
+        """What is wrong with a command; one may fail if the page shows what it says then.
 
-    def _is_among(self, line: str, printed: list[str]) -> bool:
+        Lines are in the order of the page; … stands for any number of them.
+        """
+        rest = [" ".join(line.split()) for line in printed if line.strip()]
+        wrong, skips = [], False
+        for line in shown:
+            if line.strip() == _ANY_LINES:
+                skips = True
+                continue
+            found = self._first_like(line, rest if skips else rest[:1])
+            if found is None:
+                wrong.append(f"{command}: {line}")
+                continue
+            rest, skips = rest[found + 1 :], False
+        if not skips:
+            wrong += [f"{command}: not on the page: {line}" for line in rest]
+        if code and not any(line.startswith("tacit: ") for line in shown):
+            wrong.append(f"{command}: ended with {code}: {printed}")
+        return wrong
+
+    def _first_like(self, line: str, printed: list[str]) -> int | None:
+        """Where a line of the page was printed."""
         line = self._own_port(line)
         cut = line.endswith("…")
         pattern = self._pattern(line.removesuffix("…").strip()) + (".*" if cut else "")
-        for other in printed:
-            found = re.fullmatch(pattern, " ".join(other.split()))
+        for place, other in enumerate(printed):
+            found = re.fullmatch(pattern, other)
             if found:
                 digits = [match["digits"] for match in _CHANGES.finditer(line) if match["digits"]]
                 for page, own in zip(digits, found.groups(), strict=True):
                     self.known.setdefault(page[:12], own)
-                return True
-        return False
+                return place
+        return None
 
     def _pattern(self, line: str) -> str:
         pattern, end = "", 0
@@ -120,14 +137,15 @@ class Session:
         others = {k: v for k, v in os.environ.items() if not k.startswith("TACIT_")}
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
         own = {"PATH": path, "HOME": str(self.folder), "COLUMNS": "100", "TACIT_PORT": self.port}
-        return others | own
+        # Or what is said on standard error would come before all results.
+        return others | own | {"PYTHONUNBUFFERED": "1"}
 
 
 def commands(block: str) -> Iterator[tuple[str, list[str]]]:
     """The commands of a block, each with the lines that it is shown to print."""
     for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
         command, _, rest = re.sub(r"\\\n\s*", "", part).partition("\n")
-        yield command, [line for line in rest.splitlines() if line.strip() not in {"", "…"}]
+        yield command, [line for line in rest.splitlines() if line.strip()]
 
 
 class _Server:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tacit_aggregator.database.tables import metadata
-from tacit_aggregator.http.metrics import Metrics
+from tacit_aggregator.metrics import Metrics
 from tacit_aggregator.settings import Settings
 from tacit_client import Policy
 

@@ -15,6 +15,7 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).parents[2]
 LEFT_BEHIND_BY_TOOLS = ("__pycache__", "build", "dist")
 MACHINE_PATH = re.compile(r"(?<![\w.])/(?:root|work|home/\w+)/")
+NOT_PUBLISHED = re.compile(r"pip install (?:\S+ )*'?tacit\b")
 MARKDOWN_LINK = re.compile(r"\]\(([^)\s#]+)[^)]*\)")
 
 
@@ -65,6 +66,21 @@ def missing_targets(page: Path) -> list[str]:
 def test_all_packages_have_one_version() -> None:
     versions = {p["project"]["version"] for p in pyprojects() if "project" in p}
     assert len(versions) == 1
+
+
+def test_packages_depend_on_one_another_in_the_version_they_have() -> None:
+    ours = {p["project"]["name"]: p["project"]["version"] for p in pyprojects() if "project" in p}
+    named = [Requirement(line) for pyproject in pyprojects() for line in dependencies(pyproject)]
+    between = [requirement for requirement in named if requirement.name in ours]
+    assert {requirement.name for requirement in between} == {"tacit", "tacit-aggregator"}
+    assert [str(r.specifier) for r in between] == [f"=={ours[r.name]}" for r in between]
+
+
+def test_no_page_tells_to_install_from_an_index_what_is_not_there() -> None:
+    texts = {file: file.read_text() for file in our_files() if file.suffix == ".md"}
+    assert [str(file) for file, text in texts.items() if NOT_PUBLISHED.search(text)] == []
+    assert NOT_PUBLISHED.search("pip install 'tacit[protocol]'")
+    assert not NOT_PUBLISHED.search("pip install './core[protocol]' ./services/client_sdk")
 
 
 def test_the_changelog_speaks_of_the_version_the_packages_have() -> None:

@@ -1,10 +1,26 @@
-"""What every command does about a standard output that is not as it would like it."""
+"""What every command does: read whole numbers, and bear a standard output as it is."""
 
+import math
 import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import TextIOWrapper
+
+
+def whole_number(text: str) -> int:
+    """An integer, which may be written like 1e6 or 10_000; anything else is a `ValueError`."""
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not number.is_integer():
+        raise ValueError(f"{text} is not a whole number.")
+    return int(number)
 
 
 @contextmanager

@@ -5,7 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fastapi import FastAPI
 
+from tacit_aggregator.database.engine import Database
+from tacit_aggregator.http.app import create_app
 from tests.support.aggregator import Aggregator, in_thread, migrated
 from tests.support.label_campaigns import Scene, scene
 
@@ -27,3 +30,11 @@ def campaign(aggregator: Aggregator) -> Iterator[Scene]:
 @pytest.fixture
 def generator() -> np.random.Generator:
     return np.random.default_rng(7)
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FastAPI]:
+    settings = migrated(tmp_path_factory.mktemp("openapi"))
+    database = Database(settings.database_url)
+    yield create_app(settings, database)
+    database.close()

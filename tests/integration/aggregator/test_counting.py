@@ -1,65 +1,25 @@
 """Counting: scored by a model, erased, dropped, and going on after a crash."""
 
 import os
-import secrets
 import sqlite3
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
-import safetensors.torch
-from numpy.typing import NDArray
 
-from tacit.protocol import Column, Features, Signed, Threshold, Upload
-from tacit_aggregator.database.engine import Database
+from tacit.protocol import Signed, Threshold
 from tacit_aggregator.models.loading import load
-from tacit_aggregator.models.service import RegisteredModel, examine, register
-from tacit_aggregator.settings import Settings
 from tests.support.aggregator import as_process, in_thread, migrated, until
 from tests.support.label_campaigns import Reported, campaign_document, problem_name, scene
-from tests.support.tiny_models import CLASSES, SHAPE, Linear, save_pt2
-
-LABELS = np.arange(6, dtype=np.uint8) % CLASSES
-
-
-def registered(settings: Settings, file: Path, module: str | None = None) -> RegisteredModel:
-    model = examine(
-        file,
-        name="tiny",
-        format="pt2" if module is None else "safetensors",
-        module=module,
-        dtype="uint8",
-        shape=SHAPE,
-        outputs="logits",
-    )
-    database = Database(settings.database_url)
-    with database.transaction("test model") as connection:
-        register(connection, model, time.time())
-    database.close()
-    return model
-
-
-def features_of(generator: np.random.Generator, n: int = 6) -> NDArray[np.uint8]:
-    return generator.integers(0, 255, (n, *SHAPE)).astype(np.uint8)
-
-
-def upload_of(campaign: str, features: NDArray[np.uint8]) -> Upload:
-    return Upload(
-        campaign=campaign,
-        upload=secrets.token_hex(16),
-        labels=Column.of(LABELS),
-        features=Column.of(features),
-    )
-
-
-def evidence_of(model: RegisteredModel) -> Features:
-    return Features(model=model.digest, dtype=model.dtype, shape=model.shape)
-
-
-def save_weights(file: Path) -> Path:
-    safetensors.torch.save_file(Linear().state_dict(), file)
-    return file
+from tests.support.scored_campaigns import (
+    LABELS,
+    evidence_of,
+    features_of,
+    registered,
+    save_weights,
+    upload_of,
+)
+from tests.support.tiny_models import CLASSES, SHAPE, save_pt2
 
 
 def test_features_are_scored_by_the_registered_model_as_the_library_would(

@@ -113,8 +113,6 @@ def test_too_few_records_for_the_starred_threshold_say_how_many_it_takes(
 def test_a_nominal_threshold_is_there_while_the_campaign_is_open_and_is_not_final(
     campaign: Scene, generator: np.random.Generator
 ) -> None:
-    waiting = problem(campaign.threshold())
-    assert "0 of 10000 planned records received" in waiting.detail
     campaign.site().send(Reported.random(generator, 30).upload(campaign.digest))
     campaign.wait_until_counted(30)
     found = campaign.threshold()
@@ -123,6 +121,25 @@ def test_a_nominal_threshold_is_there_while_the_campaign_is_open_and_is_not_fina
         f"{campaign.address}/thresholds/nominal", headers={"If-None-Match": found.headers["etag"]}
     )
     assert again.status_code == 304
+
+
+def test_a_nominal_threshold_that_is_not_there_waits_for_one_record_and_not_for_the_plan(
+    campaign: Scene,
+) -> None:
+    waiting = problem(campaign.threshold())
+    assert "from the first one on" in waiting.detail
+    assert "planned" not in waiting.detail
+    assert "0 of 10000 planned records received" in problem(campaign.threshold("starred")).detail
+
+
+def test_the_threshold_of_a_campaign_without_features_says_nothing_untrue_about_features(
+    campaign: Scene, generator: np.random.Generator
+) -> None:
+    campaign.site().send(Reported.random(generator, 5).upload(campaign.digest))
+    campaign.wait_until_counted(5)
+    assumptions = " ".join(_opened(campaign, "nominal").result["assumptions"])
+    assert "given what is sent with it" in assumptions
+    assert "the features are" not in assumptions
 
 
 def test_one_lying_record_shifts_the_coverage_by_no_more_than_the_document_says(
@@ -172,7 +189,10 @@ def test_closed_by_hand_there_is_a_final_nominal_threshold_and_never_a_starred_o
     assert problem_name(site.put(Reported.random(generator, 1).upload(campaign.digest))) == (
         "campaign-closed"
     )
-    assert problem_name(campaign.owner.post(f"{campaign.address}/abandon")) == "campaign-closed"
+    abandoning = campaign.owner.post(f"{campaign.address}/abandon")
+    assert problem_name(abandoning) == "campaign-closed"
+    # Not the advice of an upload: nothing was to be stored here.
+    assert problem(abandoning).next.startswith("Nothing was stored or changed")
 
 
 def test_without_delta_there_will_never_be_a_starred_threshold(aggregator: Aggregator) -> None:

@@ -42,3 +42,9 @@ def closed(owner: Owner, digest: str) -> CampaignStatus:
     *_, last = owner.follow(digest, every=0.05, timeout=60)
     assert last.state is CampaignState.CLOSED
     return last
+
+
+def counted(owner: Owner, digest: str, records: int) -> None:
+    """Wait until so many records are counted; bounded by a minute."""
+    statuses = owner.follow(digest, every=0.05, timeout=60)
+    assert any(status.records.counted == records for status in statuses)

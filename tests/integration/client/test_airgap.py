@@ -41,6 +41,34 @@ def test_reports_travel_by_file_and_are_counted_once(
     assert closed(owner, campaign.digest).records.counted == 25
 
 
+def test_a_bundle_can_be_submitted_after_more_was_sent_over_the_network(
+    aggregator: RunningAggregator, owner: Owner, tmp_path: Path
+) -> None:
+    campaign = create(owner)
+    invitation = aggregator.invitation(campaign.digest, "half an island")
+    with Contributor.join(invitation, tmp_path / "home", ALLOWING, network=SMALL_UPLOADS) as site:
+        site.export(tmp_path / "bundle", **given(10).arguments())
+        assert site.contribute(**given(30).arguments()).accepted == 30
+    sent = submit(tmp_path / "bundle", invitation)
+    assert sent.records("accepted") + sent.records("counted") == 10
+    assert owner.status(campaign.digest).records.received == 30
+
+
+def test_a_bundle_can_be_submitted_after_a_later_one(
+    aggregator: RunningAggregator, owner: Owner, tmp_path: Path
+) -> None:
+    campaign = create(owner)
+    invitation = aggregator.invitation(campaign.digest, "an island")
+    with Contributor.join(invitation, tmp_path / "home", ALLOWING, network=SMALL_UPLOADS) as site:
+        site.export(tmp_path / "first", **given(10).arguments())
+        site.export(tmp_path / "second", **given(30).arguments())
+    assert submit(tmp_path / "second", invitation).records("accepted") == 30
+    sent = submit(tmp_path / "first", invitation)
+    assert sent.records("accepted") + sent.records("counted") == 10
+    (standing,) = owner.status(campaign.digest).sites
+    assert (standing.enrolled, standing.records.received) == (30, 30)
+
+
 def test_what_comes_too_late_is_late_in_the_receipt(
     aggregator: RunningAggregator, owner: Owner, tmp_path: Path
 ) -> None:

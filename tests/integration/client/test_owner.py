@@ -1,5 +1,6 @@
 """What an owner gets is verified: signatures, digest, and the terms of the campaign."""
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,10 @@ from tacit.errors import InvalidDocument, WrongDigest, WrongKey, WrongSignature
 from tacit.protocol import CampaignState, Role, SigningKey, ThresholdKind
 from tacit_client import Contributor, Owner, VerifiedThreshold, verify_threshold
 from tacit_client.errors import (
+    BadTerms,
     NotEnoughRecords,
     NoThreshold,
+    NotOver,
     NotReady,
     TermsDiffer,
     Unauthenticated,
@@ -20,7 +23,7 @@ from tacit_client.errors import (
 )
 from tacit_client.testing import RunningAggregator
 from tacit_client.thresholds import ThresholdFile
-from tests.integration.client.scenes import closed, create, join
+from tests.integration.client.scenes import closed, counted, create, join
 from tests.support.client_world import World, given, world
 
 
@@ -33,16 +36,58 @@ def test_a_campaign_is_published_as_it_was_made(owner: Owner) -> None:
     assert owner.publish(campaign.document) == campaign
 
 
-def test_an_owner_with_another_key_pinned_trusts_nothing(aggregator: RunningAggregator) -> None:
+def test_an_owner_with_another_key_pinned_trusts_nothing(
+    aggregator: RunningAggregator, owner: Owner
+) -> None:
     token = aggregator.token(Role.OWNER, "owner")
     with Owner(aggregator.url, token, "0" * 64) as wary, pytest.raises(WrongKey):
-        create(wary)
+        create(wary, title="never published")
+    assert "never published" not in {status.title for status in owner.campaigns()}
+
+
+def test_with_another_key_pinned_nothing_is_closed_abandoned_or_believed(
+    aggregator: RunningAggregator, owner: Owner
+) -> None:
+    digest = create(owner).digest
+    token = aggregator.token(Role.OWNER, "owner")
+    with Owner(aggregator.url, token, "0" * 64) as wary:
+        for what in (wary.status, wary.close, wary.abandon, wary.threshold):
+            with pytest.raises(WrongKey):
+                what(digest)
+        with pytest.raises(WrongKey):
+            wary.check_key()
+    assert owner.status(digest).state is CampaignState.OPEN
+    assert owner.check_key().keys[0] == owner.key
 
 
 def test_a_date_may_be_of_any_zone(owner: Owner) -> None:
     closes = datetime.now(UTC) + timedelta(hours=2, microseconds=1)
     campaign = create(owner, closes=closes.astimezone())
     assert campaign.document.closes == closes.replace(microsecond=0)
+
+
+def test_a_date_without_a_zone_is_refused_because_it_could_be_any(owner: Owner) -> None:
+    naive = datetime(2100, 1, 1)
+    for name in ("opens", "closes"):
+        with pytest.raises(BadTerms, match=rf"{name} has no time zone.*tzinfo=UTC"):
+            create(owner, **{name: naive})
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"alpha": 2.0}, "These terms make no campaign: α must lie"),
+        ({"planned_n": 0}, "These terms make no campaign: planned_n: "),
+        ({"closes": timedelta(seconds=-5)}, "These terms make no campaign: a campaign must open"),
+    ],
+)
+def test_terms_that_make_no_campaign_are_a_sentence_that_names_no_body(
+    owner: Owner, changes: dict[str, Any], says: str
+) -> None:
+    with pytest.raises(BadTerms) as caught:
+        create(owner, **changes)
+    assert str(caught.value).startswith(says)
+    assert "body" not in str(caught.value)
 
 
 @pytest.mark.parametrize("digest", ["0" * 64, "../token", "", "zz"])
@@ -86,6 +131,24 @@ def test_what_is_not_ready_says_so_and_can_be_waited_for(owner: Owner) -> None:
         owner.threshold(campaign.digest, "starred", wait=0.3)
 
 
+def test_waiting_for_a_threshold_is_waiting_for_the_end_and_not_for_the_first_upload(
+    aggregator: RunningAggregator, owner: Owner, tmp_path: Path
+) -> None:
+    campaign = create(owner)
+    with join(aggregator, campaign, tmp_path / "home") as site:
+        site.contribute(**given(20).arguments())
+    counted(owner, campaign.digest, 20)
+    assert not owner.threshold(campaign.digest).document.final
+    with pytest.raises(NotOver, match="without waiting"):
+        owner.threshold(campaign.digest, wait=0.2)
+    with ThreadPoolExecutor(1) as pool, aggregator.owner() as another:
+        waiting = pool.submit(another.threshold, campaign.digest, wait=60)
+        owner.close(campaign.digest)
+        found = waiting.result(60)
+    assert found.document.final
+    assert found.calibration.n == 20
+
+
 def test_what_never_comes_is_not_waited_for(owner: Owner) -> None:
     campaign = create(owner)
     with pytest.raises(NoThreshold):
@@ -115,7 +178,8 @@ def fetched(
         campaign = create(owner)
         with join(aggregator, campaign, tmp_path_factory.mktemp("home") / "home") as site:
             site.contribute(**given(200).arguments())
-        return owner.threshold(campaign.digest, wait=30)
+        counted(owner, campaign.digest, 200)
+        return owner.threshold(campaign.digest)
 
 
 def test_a_saved_threshold_is_verified_when_it_is_loaded(
@@ -130,8 +194,12 @@ def test_a_saved_threshold_is_verified_when_it_is_loaded(
     assert np.array_equal(fetched.sets(table), fetched.calibration.sets(table))
     with pytest.raises(WrongKey):
         verify_threshold(path, key="0" * 64)
-    with pytest.raises(WrongDigest):
-        verify_threshold(path, key=fetched.key, campaign="0" * 64)
+    assert verify_threshold(path, key=fetched.key, campaign=digest[:12]) == fetched
+    for other in ("0" * 64, "0" * 12, digest[:12] + "0" * 52):
+        with pytest.raises(WrongDigest):
+            verify_threshold(path, key=fetched.key, campaign=other)
+    with pytest.raises(InvalidDocument, match="first 12 digits"):
+        verify_threshold(path, key=fetched.key, campaign=digest[:11])
     path.write_text(path.read_text().replace('\\"threshold\\":0.', '\\"threshold\\":0.1'))
     with pytest.raises(WrongSignature):
         verify_threshold(path, key=fetched.key)

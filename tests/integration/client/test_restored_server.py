@@ -91,6 +91,46 @@ def test_uploads_that_a_backup_does_not_know_are_sent_again(
     assert closed(owner, campaign.digest).records.counted == 25
 
 
+def test_uploads_that_a_site_has_marked_counted_are_sent_again_too(
+    aggregator: RunningAggregator,
+    owner: Owner,
+    campaign: Opened[Campaign],
+    site: Contributor,
+    tmp_path: Path,
+) -> None:
+    copy(aggregator.database, tmp_path / "backup.db")
+    site.contribute(**given(20).arguments())
+    all_counted(owner, campaign.digest, 20)
+    site.refresh()
+    assert site.outbox.counts()[ReportState.COUNTED] == 20
+    with stopped(aggregator) as database:
+        for file in database.parent.glob(database.name + "-*"):
+            file.unlink()
+        shutil.copy(tmp_path / "backup.db", database)
+    assert owner.status(campaign.digest).records.received == 0
+    assert site.resend().accepted == 20
+    assert site.outbox.counts()[ReportState.COUNTED] == 20
+    assert site.resend().uploads == 0
+    owner.close(campaign.digest)
+    assert closed(owner, campaign.digest).records.counted == 20
+
+
+def test_a_counted_upload_that_is_sent_again_too_late_is_said_to_be_late(
+    aggregator: RunningAggregator,
+    owner: Owner,
+    campaign: Opened[Campaign],
+    site: Contributor,
+) -> None:
+    site.contribute(**given(20).arguments())
+    all_counted(owner, campaign.digest, 20)
+    site.refresh()
+    with stopped(aggregator) as database:
+        change(database, AS_BEFORE_COUNTING)
+    owner.close(campaign.digest)
+    done = site.resend()
+    assert (done.accepted, done.late, done.uploads) == (0, 20, 2)
+
+
 def test_uploads_whose_reports_a_backup_left_out_are_forgotten_and_sent_again(
     aggregator: RunningAggregator, owner: Owner, campaign: Opened[Campaign], site: Contributor
 ) -> None:

@@ -136,6 +136,17 @@ def test_an_invitation_holds_all_that_a_site_needs(aggregator: Aggregator) -> No
     assert (found.role, found.name, found.campaign) == (Role.CONTRIBUTOR, "North", campaign)
 
 
+def test_an_invitation_to_an_address_that_nobody_chose_says_so(aggregator: Aggregator) -> None:
+    arguments = ("invite", "--campaign", aggregator.add_campaign(Probabilities()), "--site", "N")
+    assumed = aggregator.run(*arguments)
+    assert Invitation.from_text(assumed.stdout).url == "http://127.0.0.1:8080"
+    assert "http://127.0.0.1:8080, which works on this machine only" in assumed.stderr
+    assert "TACIT_PUBLIC_URL" in assumed.stderr
+    chosen = aggregator.run(*arguments, "--url", "https://a.example")
+    assert "at https://a.example." in chosen.stderr
+    assert "TACIT_PUBLIC_URL" not in chosen.stderr
+
+
 def test_a_site_that_was_invited_before_gets_a_further_token(aggregator: Aggregator) -> None:
     arguments = ("invite", "--campaign", aggregator.add_campaign(Probabilities()), "--site", "N")
     first, second = aggregator.run(*arguments), aggregator.run(*arguments)
@@ -215,6 +226,18 @@ def test_a_model_that_cannot_be_used_is_a_sentence(aggregator: Aggregator, tmp_p
         assert refused.exit_code == 1
         assert refused.stderr.count("\n") == 1
     assert data(aggregator.run("models", "list", "--json")) == []
+
+
+def test_an_exported_program_that_is_none_is_a_sentence_without_a_traceback(
+    tmp_path: Path,
+) -> None:
+    assert command(tmp_path, "migrate").returncode == 0
+    (tmp_path / "m.pt2").write_bytes(b"no program")
+    options = ("--name", "tiny", "--dtype", "uint8", "--shape", "4,2")
+    refused = command(tmp_path, "models", "add", "m.pt2", *options)
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert refused.stderr.startswith("The model tiny cannot be loaded as pt2")
+    assert refused.stderr.count("\n") == 1
 
 
 def test_the_help_says_that_exported_programs_are_code(aggregator: Aggregator) -> None:

@@ -216,6 +216,12 @@ def test_large_records_go_to_the_model_few_at_a_time(tmp_path: Path) -> None:
     assert rows_at_once(replace(model, shape=(10**4, 10**4))) == 1
 
 
+def test_records_of_many_classes_go_to_the_model_few_at_a_time(tmp_path: Path) -> None:
+    model = examined(weights(tmp_path), "safetensors")
+    assert rows_at_once(replace(model, classes=20_000)) == 209
+    assert rows_at_once(replace(model, classes=2**23)) == 1
+
+
 def test_a_registered_model_is_found_as_it_was_examined(
     aggregator: Aggregator, tmp_path: Path
 ) -> None:

@@ -4,8 +4,18 @@ from pathlib import Path
 import pytest
 
 from tacit.protocol import ServerInfo
+from tacit_client import errors
 from tacit_client.cli import checks
 from tacit_client.cli.exits import ExitCode
+from tacit_client.cli.fixes import fix_of
+from tacit_client.errors import (
+    AnswerTooLarge,
+    InvalidPolicy,
+    LedgerError,
+    NotAServer,
+    TacitClientError,
+    TransportError,
+)
 from tacit_client.home import Home
 from tacit_client.transport import Network
 from tests.support.cli import NOWHERE, Site, tacit
@@ -57,6 +67,38 @@ def test_an_old_copy_of_the_ledger_is_noticed(tmp_path: Path) -> None:
     assert ended.code == ExitCode.REFUSED_HERE
     problem = next(check for check in ended.json["checks"] if check["name"] == "ledger")
     assert "old copy" in problem["problem"]
+
+
+def test_a_damaged_ledger_is_not_mended_by_waiting(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "ledger.db").write_bytes(b"this is no database, " * 100)
+    found = tacit("doctor", "--json", home=home).json
+    checks = {check["name"]: check for check in found["checks"]}
+    assert "damaged" in checks["ledger"]["problem"]
+    assert "Put a copy" in checks["ledger"]["fix"]
+    assert "Wait" not in checks["ledger"]["fix"]
+    assert checks["server"]["state"] == "not checked"
+    assert "the ledger cannot be read" in checks["server"]["found"]
+
+
+@pytest.mark.parametrize("kind", [LedgerError, TransportError, InvalidPolicy])
+def test_every_error_of_a_check_has_its_own_fix(kind: type[TacitClientError]) -> None:
+    kinds = [each for each in vars(errors).values() if isinstance(each, type)]
+    ours = [each for each in kinds if issubclass(each, kind) and each is not TransportError]
+    for each in ours:
+        assert "Ask the operator about" not in fix_of(each(), "here")
+    same = {NotAServer, AnswerTooLarge}
+    fixes = [fix_of(each(), "here") for each in ours if each not in same]
+    assert len(set(fixes)) == len(fixes)
+
+
+def test_what_is_not_checked_is_not_said_to_be_well(tmp_path: Path) -> None:
+    ended = tacit("doctor", "--json", home=tmp_path / "home")
+    assert ended.json["ok"] is True
+    assert ended.json["not_checked"] == ["server"]
+    assert {c["state"] for c in ended.json["checks"] if c["name"] == "server"} == {"not checked"}
+    assert checks.check_key(info(), None).state is checks.State.NOT_CHECKED
 
 
 def test_looking_changes_nothing_at_a_place_without_ledger(tmp_path: Path) -> None:

@@ -1,12 +1,14 @@
+import json
 import sqlite3
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tacit.protocol import Features, SigningKey
+from tacit.protocol import Column, Features, SigningKey
 from tacit_client.cli.exits import ExitCode
-from tests.support.cli import TOKEN, Site, tacit
+from tests.support.cli import NOWHERE, TOKEN, Site, tacit
 from tests.support.cli_files import BAD, GOOD, UNSHOWN, Bad, campaign, text
 
 
@@ -103,8 +105,12 @@ def test_a_dry_run_shows_what_would_leave_and_changes_nothing(site: Site, tmp_pa
         ("labels", "uint8", [3], 3),
         ("probabilities", "float64", [3, 3], 72),
     ]
-    assert shown["first_record"]["labels"] == "(randomized when drawn)"
-    assert shown["first_record"]["probabilities"] == [0.5, 0.25, 0.25]
+    assert shown["enrolment"] == {"records": 3}
+    assert shown["waiting"] == {"records": 0, "uploads": 0}
+    labels = {"dtype": "uint8", "shape": [3], "data": "(not drawn yet)"}
+    assert shown["first_upload"]["labels"] == labels
+    sent = Column.model_validate_json(json.dumps(shown["first_upload"]["probabilities"])).array()
+    assert sent[0].tolist() == [0.5, 0.25, 0.25]
     assert shown["most_epsilon_per_person"] == {
         "before": 0.0,
         "after": site.campaign.epsilon,
@@ -120,6 +126,68 @@ def test_a_dry_run_for_people_says_that_nothing_was_sent(site: Site, tmp_path: P
     assert "Dry run: nothing was drawn, stored or sent." in ended.out
     assert "Only the label is protected" in ended.out
     assert "as it is" in ended.out
+
+
+def test_a_dry_run_shows_the_enrolment_and_the_first_body_as_they_would_be_sent(
+    site: Site, tmp_path: Path
+) -> None:
+    path, bundle = text(GOOD)(tmp_path), tmp_path / "bundle.zip"
+    lines = site.run("contribute", path, "--dry-run").out.splitlines()
+    at = f"PUT /v1/campaigns/{site.campaign.digest}"
+    assert lines[lines.index(f"{at}/enrolment") + 1] == '{"records":3}'
+    shown = json.loads(lines[lines.index(f"{at}/uploads/(random when drawn)") + 1])
+    assert site.run("export", path, "-o", bundle).code == 0
+    with zipfile.ZipFile(bundle) as archive:
+        (name,) = (name for name in archive.namelist() if name.startswith("uploads/"))
+        body = json.loads(archive.read(name))
+    assert shown["labels"] == body["labels"] | {"data": "(not drawn yet)"}
+    begins, _, length = shown["probabilities"].pop("data").partition("… ")
+    data = body["probabilities"].pop("data")
+    assert (data.startswith(begins), length) == (True, f"({len(data)} characters)")
+    for name in ("upload", "labels"):
+        shown.pop(name), body.pop(name)
+    assert list(shown.items()) == list(body.items())
+
+
+def test_a_dry_run_after_everything_was_drawn_says_what_waits_to_be_sent(
+    site: Site, tmp_path: Path
+) -> None:
+    path = text(GOOD)(tmp_path)
+    assert site.run("export", path, "-o", tmp_path / "bundle.zip").code == 0
+    shown = site.run("contribute", path, "--dry-run", "--json").json
+    assert (shown["to_draw"], shown["first_upload"]) == (0, None)
+    assert shown["waiting"] == {"records": 3, "uploads": 1}
+    assert shown["enrolment"] == {"records": 3}
+    said = site.run("contribute", path, "--dry-run").out
+    assert "1 upload of 3 records drawn before, byte for byte" in said
+    assert "null" not in said
+
+
+def test_a_policy_that_was_withdrawn_keeps_back_what_was_drawn(site: Site, tmp_path: Path) -> None:
+    assert site.run("export", text(GOOD)(tmp_path), "-o", tmp_path / "bundle.zip").code == 0
+    (site.home / "policy.toml").write_text("may_leave = []\n")
+    ended = site.run("contribute", "--resend", "--json")
+    assert (ended.code, ended.json["error"]) == (ExitCode.REFUSED_HERE, "PolicyRefused")
+
+
+def test_quiet_leaves_the_result_of_joining_and_of_a_dry_run_alone(tmp_path: Path) -> None:
+    site = Site.invited(tmp_path, campaign())
+    joined = site.join("--quiet")
+    assert (joined.out, joined.err) == ("Joined as north.\n", "")
+    path = text(GOOD)(tmp_path)
+    assert (
+        "Only the label is protected"
+        not in site.run("contribute", path, "--dry-run", "--quiet").out
+    )
+    exported = site.run("export", path, "-o", tmp_path / "b.zip", "--quiet")
+    assert len(exported.out.splitlines()) == 2
+    assert "Carry it" not in exported.out
+
+
+def test_what_to_do_next_names_the_home_that_was_named(tmp_path: Path) -> None:
+    site = Site.invited(tmp_path, campaign())
+    said = site.join().out
+    assert f"Next: tacit export FILE -o BUNDLE --home {site.home}" in said
 
 
 def test_a_dry_run_counts_a_persons_records_together(site: Site, tmp_path: Path) -> None:
@@ -145,7 +213,7 @@ def test_a_server_that_is_not_there_is_exit_code_four_and_nothing_drawn(
 ) -> None:
     ended = site.run("contribute", text(GOOD)(tmp_path), "--json")
     assert ended.code == ExitCode.TRY_LATER
-    assert "No connection to the server" in ended.json["message"]
+    assert f"No connection to {NOWHERE.removeprefix('http://')}." in ended.json["message"]
     assert "Only the label is protected" in ended.err
     assert drawn(site) == 0
     status = site.run("status", "--json")
@@ -173,7 +241,8 @@ def test_features_leave_in_the_campaigns_type(tmp_path: Path) -> None:
     assert site.run("join", site.invitation, *carried).code == 0
     path = text("id,label,x_0,x_1\na,cat,7,9\n")(tmp_path)
     shown = site.run("contribute", path, "--dry-run", "--json").json
-    assert shown["first_record"]["features"] == [7, 9]
+    features = Column.model_validate_json(json.dumps(shown["first_upload"]["features"])).array()
+    assert features.tolist() == [[7, 9]]
     assert shown["columns"][1]["dtype"] == "uint8"
 
 
@@ -191,7 +260,13 @@ def test_a_campaign_that_was_never_joined_is_exit_code_two(tmp_path: Path) -> No
     for command in (("contribute", "x.csv"), ("leave", "--yes"), ("status", "abc")):
         ended = tacit(*command, home=tmp_path / "home")
         assert ended.code == ExitCode.BAD_INPUT
-        assert "join it with its invitation" in ended.err
+        assert "No campaign is joined yet: tacit join INVITATION" in ended.err
+
+
+def test_another_campaign_than_the_joined_one_is_exit_code_two(site: Site) -> None:
+    ended = site.run("status", "zz")
+    assert ended.code == ExitCode.BAD_INPUT
+    assert "join it with its invitation" in ended.err
 
 
 def test_leaving_without_a_terminal_needs_yes(site: Site) -> None:

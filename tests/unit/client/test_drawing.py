@@ -153,6 +153,25 @@ def test_a_record_that_is_its_own_person_is_the_person_of_that_name(tmp_path: Pa
         site.export(tmp_path / "bundle", **named)
 
 
+@pytest.mark.parametrize("persons", [None, ["p", "p", "other"]])
+def test_a_record_given_as_another_persons_than_before_is_refused(
+    tmp_path: Path, persons: list[str] | None
+) -> None:
+    home, records = tmp_path / "home", given(3).arguments()
+    last = {name: value[2:] for name, value in records.items()}
+    with world().join(home) as site:
+        site.export(tmp_path / "bundle", persons=["p"], **last)
+    with world().join(home) as site:
+        with pytest.raises(BadRecords, match=r"row 2 was drawn .*\(1 such rows"):
+            site.preview(persons=persons, **records)
+        with pytest.raises(BadRecords, match=r"row 2 was drawn .*\(1 such rows"):
+            site.export(tmp_path / "bundle", persons=persons, **records)
+        assert site.outbox.entries() == []
+        assert spending(site.ledger).most_epsilon == 1.0
+        assert site.export(tmp_path / "bundle", persons=["p", "p", "p"], **records).drawn == 3
+        assert spending(site.ledger).most_epsilon == 4.0
+
+
 def test_the_ledger_holds_no_id_and_no_label_but_in_keyed_hashes(tmp_path: Path) -> None:
     ids = [f"patient-number-{index}" for index in range(30)]
     with world().join(tmp_path / "home") as site:
@@ -203,6 +222,10 @@ def test_a_state_never_goes_back(tmp_path_factory: pytest.TempPathFactory, path:
         "UPDATE uploads SET records = 1",
         "UPDATE campaigns SET campaign_key = randomblob(32)",
         "UPDATE campaigns SET epsilon_nano = 1",
+        "UPDATE meta SET sequence = sequence - 1",
+        "UPDATE meta SET latest = latest - 1",
+        "UPDATE meta SET most_nano = most_nano - 1",
+        "UPDATE meta SET secret = randomblob(32)",
         "INSERT INTO records SELECT campaign, record, person, upload FROM records",
     ],
 )
@@ -231,6 +254,7 @@ def test_a_preview_tells_the_exact_bytes_and_draws_nothing(tmp_path: Path) -> No
         assert (shown.uploads, shown.bytes, shown.to_draw) == (1, len(body), 25)
         assert shown.first_upload is not None
         assert shown.first_upload["probabilities"] == upload["probabilities"]
+        assert upload["probabilities"]["data"] not in repr(shown)
         assert shown.first_upload.keys() == upload.keys()
         assert [(column.name, column.as_it_is) for column in shown.columns] == [
             ("labels", False),

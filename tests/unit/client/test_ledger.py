@@ -1,25 +1,22 @@
-"""The ledger's file: held by one process, private, and noticed when it is an old copy."""
+"""The ledger's file: held by one process, private, and no copy as long as its witness agrees."""
 
-import shutil
 import sqlite3
 import stat
 import subprocess
 import sys
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from tacit_client import Contributor, Home, Ledger, Policy
+from tacit_client import Home, Ledger, Policy
 from tacit_client.errors import (
     LedgerCorrupt,
+    LedgerError,
     LedgerInUse,
-    LedgerRestored,
     LedgerTooNew,
     PolicyRefused,
 )
-from tacit_client.ledger import joined_campaigns
-from tests.support.client_world import ALLOWING, given, world
+from tests.support.client_world import given, world
 
 HOLDING = "import sys; from tacit_client import Ledger; Ledger.open(sys.argv[1]); print('open')"
 
@@ -64,6 +61,14 @@ def test_a_damaged_ledger_is_said_to_be(tmp_path: Path) -> None:
         Ledger.open(home)
 
 
+def test_a_closed_ledger_is_said_to_be_closed_and_not_damaged(tmp_path: Path) -> None:
+    site = world().join(tmp_path / "home")
+    site.close()
+    with pytest.raises(LedgerError, match="closed") as caught:
+        site.export(tmp_path / "bundle", **given(3).arguments())
+    assert not isinstance(caught.value, LedgerCorrupt)
+
+
 def test_a_ledger_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
     Ledger.open(tmp_path / "home").close()
     connection = sqlite3.connect(tmp_path / "home" / "ledger.db")
@@ -71,43 +76,6 @@ def test_a_ledger_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
     connection.close()
     with pytest.raises(LedgerTooNew):
         Ledger.open(tmp_path / "home")
-
-
-def copied(home: Path, name: str) -> Path:
-    return Path(shutil.copytree(home, home.parent / name))
-
-
-def put_back(copy: Path, home: Path) -> None:
-    shutil.rmtree(home)
-    shutil.copytree(copy, home)
-
-
-def test_an_old_copy_put_back_refuses_the_campaigns_of_its_time(tmp_path: Path) -> None:
-    home, one = tmp_path / "home", world()
-    one.join(home).close()
-    old = copied(home, "old")
-    with one.join(home) as site:
-        site.export(tmp_path / "bundle", **given(3).arguments())
-    put_back(old, home)
-    with Contributor.open(None, home, ALLOWING) as site:
-        with pytest.raises(LedgerRestored, match="new campaign"):
-            site.export(tmp_path / "bundle", **given(3).arguments())
-        with pytest.raises(LedgerRestored):
-            site.preview(**given(3).arguments())
-    for _ in range(2):  # it stays so
-        with pytest.raises(LedgerRestored):
-            world().join(home)
-
-
-def test_a_campaign_that_opens_after_the_copy_was_put_back_is_welcome(tmp_path: Path) -> None:
-    home = tmp_path / "home"
-    world().join(home).close()
-    old = copied(home, "old")
-    world().join(home).close()
-    put_back(old, home)
-    later = world(opens=datetime.now(UTC).replace(microsecond=0) + timedelta(hours=1))
-    with later.join(home) as site:
-        assert site.export(tmp_path / "bundle", **given(3).arguments()).drawn == 3
 
 
 def test_an_up_to_date_ledger_is_not_taken_for_a_copy(tmp_path: Path) -> None:
@@ -135,30 +103,6 @@ def test_a_crash_before_the_first_witness_is_no_restoring(tmp_path: Path) -> Non
     Home(tmp_path / "home").witness.unlink()
     with world().join(tmp_path / "home") as site:
         assert site.export(tmp_path / "bundle", **given(3).arguments()).drawn == 3
-
-
-@pytest.mark.parametrize("content", [None, b"", b"[]", b"nonsense", b'{"ledger": "x"}'])
-def test_a_used_ledger_without_its_witness_counts_as_restored(
-    tmp_path: Path, content: bytes | None
-) -> None:
-    home = tmp_path / "home"
-    world().join(home).close()
-    Home(home).witness.unlink()
-    if content is not None:
-        Home(home).witness.write_bytes(content)
-    with pytest.raises(LedgerRestored):
-        world().join(home)
-
-
-def test_a_ledger_that_was_deleted_cannot_draw_its_campaigns_again(tmp_path: Path) -> None:
-    home, one = tmp_path / "home", world()
-    with one.join(home) as site:
-        site.export(tmp_path / "bundle", **given(3).arguments())
-    shutil.rmtree(home)
-    with pytest.raises(LedgerRestored):
-        one.join(home)
-    with Ledger.open(home) as ledger:
-        assert joined_campaigns(ledger) == []
 
 
 def test_the_witness_lies_outside_the_home(tmp_path: Path) -> None:

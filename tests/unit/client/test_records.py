@@ -79,6 +79,25 @@ def test_ids_that_do_not_name_each_record_once_are_refused(ids: Any) -> None:
     assert "secret" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "spelling", [" 1", "1 ", "1\u00a0", "1\u200b", "\ufeff1", "1\t", "a\u00a0b", "1\n2", "\u202e1"]
+)
+@pytest.mark.parametrize("what", ["ids", "persons"])
+def test_a_name_with_something_that_cannot_be_seen_is_refused(what: str, spelling: str) -> None:
+    with pytest.raises(BadRecords, match=f"Row 4 of {what}") as caught:
+        records(**{what: ["a", "b", "c", "d", spelling]})
+    assert spelling not in str(caught.value)
+
+
+def test_two_spellings_of_one_name_are_one_record() -> None:
+    composed, decomposed = "Andr\u00e9", "Andre\u0301"
+    taken = records(ids=["a", "b c", "3", 4, decomposed], persons=[composed, decomposed, 1, 2, 3])
+    assert taken.ids == ["a", "b c", "3", "4", composed]
+    assert taken.persons[:2] == [composed] * 2
+    with pytest.raises(BadRecords, match="row 4 occurs before"):
+        records(ids=["a", "b", "c", composed, decomposed])
+
+
 def test_float32_probabilities_leave_as_float32_and_others_as_float64() -> None:
     assert records().evidence_dtype == "float32"
     assert records(probabilities=np.eye(3)[[0, 1, 2, 0, 1]]).evidence_dtype == "float64"

@@ -106,8 +106,8 @@ def test_a_connection_that_breaks_is_tried_again() -> None:
 def test_where_nobody_listens_is_unreachable() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-    with pytest.raises(Unreachable):
-        send(f"http://127.0.0.1:{port}")
+    with pytest.raises(Unreachable, match=rf"No connection to 127\.0\.0\.1:{port}\."):
+        send(f"http://127.0.0.1:{port}/a/path")
 
 
 def test_a_silent_server_times_out() -> None:

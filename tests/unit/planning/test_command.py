@@ -51,7 +51,7 @@ def test_a_newcomer_is_told_what_delta_means_and_what_is_protected(capsys: Captu
     text = " ".join(capsys.readouterr().out.split())
     for needed in (
         "Δ is the price of finite n and of privacy, in coverage",
-        "the features are disclosed",
+        "features or probabilities, which are disclosed",
         "ε protects the whole record",
         "Shuffling does not amplify ε",
         "rule of thumb without a δ",

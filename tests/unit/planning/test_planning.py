@@ -67,7 +67,7 @@ def test_the_rule_of_thumb_for_the_shuffler_counts_the_answers_of_one_round() ->
 
 def test_plans_say_what_is_protected_and_that_labels_gain_nothing_from_shuffling() -> None:
     labels, scores = plan_labels(5000, 10, 1, 0.1, 0.05), plan_scores(5000, 1, 0.1, 0.05)
-    assert "features are disclosed" in labels.protects
+    assert "features or probabilities, which are disclosed" in labels.protects
     assert "does not amplify" in labels.shuffling
     assert "whole record" in scores.protects
     assert not hasattr(labels, "shuffled_epsilon")

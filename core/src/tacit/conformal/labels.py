@@ -21,7 +21,10 @@ from tacit.exact import exactly, level
 from tacit.mechanisms import UniformChannel
 from tacit.scores import Score
 
-PROTECTED = "ε protects each label given its features; the features are disclosed."
+PROTECTED = (
+    "ε protects each label given what is sent with it, features or probabilities, which are"
+    " disclosed."
+)
 UNPROVED = (
     "Δ uses the thesis's DKW constant, which is not proved for F̂^r: a comparison, no certificate."
 )

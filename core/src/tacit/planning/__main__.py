@@ -1,12 +1,11 @@
 """`python -m tacit.planning`: Δ, the records it takes, and which method, as a table."""
 
 import argparse
-import math
 import sys
 from collections.abc import Sequence
 from itertools import product
 
-from tacit.command import forgiving_stdout
+from tacit.command import forgiving_stdout, whole_number
 from tacit.errors import TacitError
 from tacit.planning.recommendation import recommend
 from tacit.planning.table import as_json, as_text
@@ -69,18 +68,10 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _whole_number(text: str) -> int:
-    """An integer, which may be written like 1e6."""
     try:
-        return int(text)
+        return whole_number(text)
     except ValueError:
-        pass
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not number.is_integer():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
-    return int(number)
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
 
 
 if __name__ == "__main__":

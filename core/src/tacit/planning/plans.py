@@ -50,7 +50,7 @@ class LabelPlan(Plan):
     """
 
     protects = LABEL_PROTECTED
-    shuffling = "Shuffling does not amplify ε: every message carries its features x."
+    shuffling = "Shuffling does not amplify ε: every message carries its features or probabilities."
 
     k: int
     beta: float

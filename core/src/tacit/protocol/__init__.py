@@ -8,7 +8,7 @@ try:
     import rfc8785  # noqa: F401
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
-        "tacit.protocol needs what the extra brings: pip install 'tacit[protocol]'"
+        "tacit.protocol needs pydantic and rfc8785: install tacit with its extra, tacit[protocol]"
     ) from error
 
 from tacit.protocol.campaign import Campaign, Features, Grid, Probabilities, RandomizedLabels

@@ -128,7 +128,7 @@ class Problems(Enum):
         "campaign-closed",
         409,
         "The campaign takes no more uploads.",
-        "Nothing: what was accepted before is counted, this was not stored.",
+        "Nothing was stored or changed; the campaign's status says how it ended.",
     )
     NOT_READY = ProblemType(
         "not-ready",

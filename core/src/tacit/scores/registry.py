@@ -12,9 +12,10 @@ from tacit.scores.margin import Margin
 from tacit.scores.rank import SAPS, TopK
 from tacit.scores.robust import NoiseRobust
 
-_SCORES: dict[str, type[Score]] = {
+SCORES: dict[str, type[Score]] = {
     score.name: score for score in (HPS, APS, RandomizedAPS, RAPS, SAPS, TopK, Margin, NoiseRobust)
 }
+"""Every score by its name."""
 
 
 def score_from_dict(document: Mapping[str, Any]) -> Score:
@@ -23,9 +24,9 @@ def score_from_dict(document: Mapping[str, Any]) -> Score:
         raise InvalidDocument("A score is a JSON object with a name and its parameters.")
     parameters = dict(document)
     name = parameters.pop("name", None)
-    if not isinstance(name, str) or name not in _SCORES:
-        raise InvalidDocument(f"There is no score named {name!r}, only {', '.join(_SCORES)}.")
-    kind = _SCORES[name]
+    if not isinstance(name, str) or name not in SCORES:
+        raise InvalidDocument(f"There is no score named {name!r}, only {', '.join(SCORES)}.")
+    kind = SCORES[name]
     expected = {field.name for field in fields(kind)}
     if parameters.keys() != expected:
         raise InvalidDocument(

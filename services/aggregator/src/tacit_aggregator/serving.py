@@ -1,6 +1,7 @@
 """Running the server: one process for one database, until it is told to stop."""
 
 import os
+import resource
 import signal
 import socket
 from collections.abc import Iterator
@@ -25,6 +26,8 @@ from tacit_aggregator.settings import Settings, refuse_unsafe
 _GRACE_SECONDS = 10
 _KEEP_ALIVE_SECONDS = 65  # longer than proxies and clients keep an idle connection
 _BACKLOG = 2048
+_OTHER_DESCRIPTORS = 128
+"""Files, pipes to workers, the metrics' connections."""
 
 
 def serve(settings: Settings) -> None:
@@ -47,7 +50,8 @@ def _run(settings: Settings, database: Database) -> None:
         _serve_metrics(settings.host, settings.metrics_port, app.state.metrics.registry)
     config = uvicorn.Config(
         app,
-        http=Connection,
+        http=type("Connection", (Connection,), {"head_seconds": settings.head_seconds}),
+        limit_concurrency=_most_connections(settings.most_connections) + 1,
         ws="none",
         lifespan="on",
         log_config=None,
@@ -59,6 +63,20 @@ def _run(settings: Settings, database: Database) -> None:
         timeout_graceful_shutdown=_GRACE_SECONDS,
     )
     _Server(config).run(sockets=[listener])
+
+
+def _most_connections(wanted: int) -> int:
+    """How many there can be, with as many descriptors as the system allows."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = wanted + _OTHER_DESCRIPTORS
+    if soft == resource.RLIM_INFINITY or soft >= needed:
+        return wanted
+    soft = needed if hard == resource.RLIM_INFINITY else max(soft, min(needed, hard))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    possible = max(1, min(wanted, soft - _OTHER_DESCRIPTORS))
+    if possible < wanted:
+        _log().warning("few descriptors", connections=possible)
+    return possible
 
 
 class _Server(uvicorn.Server):

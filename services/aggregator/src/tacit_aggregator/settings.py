@@ -26,12 +26,22 @@ class Settings(BaseSettings):
     port: int = Field(default=8080, ge=0, le=65535)
     metrics_port: int | None = Field(default=None, ge=0, le=65535)
     """Prometheus metrics on a port of their own, on `host`; None: nowhere."""
+    most_connections: int = Field(default=1000, ge=1)
+    """Further ones are refused; fewer if the system gives the process fewer descriptors."""
+    head_seconds: float = Field(default=20.0, gt=0)
+    """How long a request's head may take to arrive, from the first byte or a new connection."""
     most_body_bytes: int = Field(default=32 * MEBIBYTE, ge=1024)
     body_seconds: float = Field(default=60.0, gt=0)
     """How long a request's body may take to arrive."""
+    most_bodies_bytes: int = Field(default=256 * MEBIBYTE, ge=1024)
+    """Requests are put off while the bodies that arrive and are checked have more than this."""
     most_pending_bytes: int = Field(default=4096 * MEBIBYTE, ge=MEBIBYTE)
     """Uploads are put off while more than this waits to be counted."""
     scoring_workers: int = Field(default=1, ge=1, le=64)
+    scoring_seconds: float = Field(default=300.0, gt=0)
+    """A worker that takes longer for one step, 512 records at most, is ended.
+
+    Its uploads are tried again, one by one."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["json", "console"] = "json"
 

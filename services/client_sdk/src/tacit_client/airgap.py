@@ -1,10 +1,11 @@
 """Sites without a network: export a bundle, submit it elsewhere, carry the receipt back."""
 
+import os
 import zipfile
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import IO, Annotated, Literal
 
 from pydantic import Field, ValidationError
 
@@ -18,7 +19,7 @@ from tacit_client.ledger import JoinedCampaign, Ledger
 from tacit_client.ledger.records import drawn_count
 from tacit_client.outbox import Outbox, ReportState
 from tacit_client.progress import OnProgress, silent
-from tacit_client.sending import REFUSALS
+from tacit_client.sending import REFUSALS, enrol
 from tacit_client.transport import Network
 
 _MANIFEST = "bundle.json"
@@ -80,12 +81,16 @@ def write_bundle(path: Path, ledger: Ledger, joined: JoinedCampaign) -> int:
     """Write all uploads that wait; the file appears whole or not at all. How many there are."""
     outbox = Outbox(ledger, joined.number)
     waiting = outbox.waiting()
+    ledger.check_witnessed()
     if not waiting:
         raise BadBundle("Everything that was drawn is acknowledged; there is nothing to export.")
     temporary = path.with_name(path.name + ".part")
     uploads = []
     try:
-        with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
+        with (
+            _private(temporary) as file,
+            zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive,
+        ):
             for entry in waiting:
                 body = outbox.body(entry.upload)
                 archive.writestr(_member(entry.upload), body)
@@ -104,6 +109,9 @@ def write_bundle(path: Path, ledger: Ledger, joined: JoinedCampaign) -> int:
         temporary.replace(path)
     except OSError as error:
         raise BadBundle(f"The bundle cannot be written: {error.strerror}.") from error
+    finally:
+        with suppress(OSError):  # where it could not even be made, that was told above
+            temporary.unlink(missing_ok=True)
     return len(uploads)
 
 
@@ -198,8 +206,7 @@ def _send_all(opened: _OpenBundle, api: Api, on_progress: OnProgress) -> Submiss
     bundle = opened.content
     total, sent = sum(upload.records for upload in bundle.uploads), 0
     on_progress(0, total, "records sent")
-    with suppress(CampaignClosed):  # what was accepted before still gets its receipt
-        api.enrol(bundle.campaign, bundle.enrolled)
+    enrol(api, bundle.campaign, bundle.site, bundle.enrolled)
     submitted = []
     for upload in bundle.uploads:
         state = _send(api, bundle.campaign, upload.upload, opened.body(upload))
@@ -216,6 +223,13 @@ def _send(api: Api, campaign: str, upload: str, body: bytes) -> SubmittedState:
         return "late"
     except REFUSALS:
         return "refused"
+
+
+def _private(path: Path) -> IO[bytes]:
+    """A new file that only its owner may read."""
+    path.unlink(missing_ok=True)
+    flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)
+    return os.fdopen(os.open(path, flags, 0o600), "wb")
 
 
 def _member(upload: str) -> str:

@@ -2,22 +2,23 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Self, Unpack
 
 from numpy.typing import ArrayLike
 
-from tacit.protocol import Campaign, CampaignState, CampaignStatus, Features, Invitation, Signed
+from tacit.protocol import Campaign, CampaignState, CampaignStatus, Invitation, Signed
 from tacit_client import airgap, joining, sending
 from tacit_client.api import Api
-from tacit_client.drawing import Drawn, count_fresh, draw
+from tacit_client.drawing import Drawn, check_allowed, count_fresh, draw
 from tacit_client.errors import AlreadyLeft, CampaignEnded, NotYetOpen
 from tacit_client.home import Home
 from tacit_client.ledger import JoinedCampaign, Ledger, Membership, find_campaign
+from tacit_client.notice import notice
 from tacit_client.outbox import Outbox, ReportState
 from tacit_client.policy import Policy
 from tacit_client.preview import Preview, preview
 from tacit_client.progress import OnProgress, silent
-from tacit_client.records import Names, Records
+from tacit_client.records import GivenEvidence, Names, Records
 from tacit_client.transport import Network
 
 
@@ -151,16 +152,16 @@ class Contributor:
         ids: Names,
         persons: Names | None = None,
         *,
-        probabilities: ArrayLike | None = None,
-        features: ArrayLike | None = None,
         on_progress: OnProgress | None = None,
+        **evidence: Unpack[GivenEvidence],
     ) -> Contribution:
         """Check all records, draw those never drawn, and send everything that waits.
 
-        Labels are class indices or class names; ids name the records, persons whose they are. After
-        a crash call it again with the same records, or `resend`: nothing is drawn twice.
+        Labels are class indices or class names; ids name the records, persons whose they are. With
+        them go `probabilities=` or `features=`, as the campaign asks. After a crash call it
+        again with the same records, or `resend`: nothing is drawn twice.
         """
-        records = self._records(labels, ids, persons, probabilities, features)
+        records = Records.of(self.campaign, labels, ids, persons, **evidence)
         with self._api() as api:
             status = api.status(self.digest)
             if status.state is CampaignState.WAITING:
@@ -182,12 +183,10 @@ class Contributor:
         labels: ArrayLike,
         ids: Names,
         persons: Names | None = None,
-        *,
-        probabilities: ArrayLike | None = None,
-        features: ArrayLike | None = None,
+        **evidence: Unpack[GivenEvidence],
     ) -> Preview:
         """Exactly what `contribute` would send; nothing is drawn, stored or sent."""
-        records = self._records(labels, ids, persons, probabilities, features)
+        records = Records.of(self.campaign, labels, ids, persons, **evidence)
         return preview(
             self._ledger,
             self._joined,
@@ -209,15 +208,19 @@ class Contributor:
         self._reread()
         return status
 
-    def leave(self) -> None:
+    def leave(self, *, offline: bool = False) -> None:
         """Take no further part: tell the server, then erase the campaign's key and bodies.
 
         What was accepted stays counted, and what was spent stays spent. It cannot be joined again.
+        `offline` erases without telling the server, to which the site stays enrolled.
         """
         if self.membership is not Membership.JOINED:
             return
-        with self._api() as api:
-            sending.leave(self._ledger, self._joined, api)
+        if offline:
+            sending.leave(self._ledger, self._joined, None)
+        else:
+            with self._api() as api:
+                sending.leave(self._ledger, self._joined, api)
         self._reread()
 
     def export(
@@ -226,32 +229,23 @@ class Contributor:
         labels: ArrayLike,
         ids: Names,
         persons: Names | None = None,
-        *,
-        probabilities: ArrayLike | None = None,
-        features: ArrayLike | None = None,
+        **evidence: Unpack[GivenEvidence],
     ) -> Contribution:
         """Draw as `contribute` does, and write all that waits to a file for `submit` elsewhere."""
-        records = self._records(labels, ids, persons, probabilities, features)
+        records = Records.of(self.campaign, labels, ids, persons, **evidence)
         drawn = self._draw(records)
         uploads = airgap.write_bundle(Path(path), self._ledger, self._joined)
         return Contribution(len(records), drawn.drawn, drawn.already, 0, 0, uploads)
 
     def acknowledge(self, receipt: str | Path) -> dict[ReportState, int]:
-        """Mark what a receipt of `submit` tells; how many records are in each state now."""
-        airgap.read_submission(Path(receipt)).mark(self.digest, self.outbox)
-        return self.outbox.counts()
+        """Mark what a receipt of `submit` tells; how many records are in each state now.
 
-    def _records(
-        self,
-        labels: ArrayLike,
-        ids: Names,
-        persons: Names | None,
-        probabilities: ArrayLike | None,
-        features: ArrayLike | None,
-    ) -> Records:
-        return Records.of(
-            self.campaign, labels, ids, persons, probabilities=probabilities, features=features
-        )
+        Once the campaign's closing date has passed and nothing waits, its key is erased.
+        """
+        airgap.read_submission(Path(receipt)).mark(self.digest, self.outbox)
+        sending.end_by_date(self._ledger, self._joined)
+        self._reread()
+        return self.outbox.counts()
 
     def _draw(self, records: Records) -> Drawn:
         return draw(
@@ -268,14 +262,12 @@ class Contributor:
         return (self._network or Network()).records_per_upload
 
     def _send(self, api: Api, records: int, drawn: Drawn, on_progress: OnProgress) -> Contribution:
-        waiting = sending.send_outbox(self._ledger, self._joined, api, on_progress)
-        sent = {entry.upload for entry in waiting}
-        late = [e for e in self.outbox.entries(ReportState.LATE) if e.upload in sent]
-        late_records = sum(entry.records for entry in late)
-        accepted = sum(entry.records for entry in waiting) - late_records
-        return Contribution(
-            records, drawn.drawn, drawn.already, accepted, late_records, len(waiting)
-        )
+        # What was drawn under another policy stays here if today's does not let it leave.
+        check_allowed(self._joined, self.campaign, self.policy)
+        sent = sending.send_outbox(self._ledger, self._joined, api, on_progress)
+        late = sum(entry.records for entry in sent if entry.state is ReportState.LATE)
+        accepted = sum(entry.records for entry in sent) - late
+        return Contribution(records, drawn.drawn, drawn.already, accepted, late, len(sent))
 
     def _finish(self, api: Api, records: Records, on_progress: OnProgress) -> Contribution:
         """Send what waits to a campaign that takes no new records; refuse to draw for it."""
@@ -292,19 +284,3 @@ class Contributor:
 
     def _reread(self) -> None:
         self._joined = find_campaign(self._ledger, self.digest)
-
-
-def notice(campaign: Campaign, url: str) -> str:
-    """What a campaign takes from a site, in sentences."""
-    evidence = "features"
-    if not isinstance(campaign.evidence, Features):
-        evidence = "probabilities that the model gives each class"
-    epsilon = campaign.channel.epsilon
-    beta = float(campaign.channel.beta)
-    return (
-        f"For each record the {evidence} leave this site as they are, to {url}, where they can be"
-        f" read; with them goes the record's label, randomized. With probability {beta:.3g} a label"
-        f" is replaced by one of the {campaign.k} classes at random: ε = {epsilon:g} for each"
-        " record. Only the label is protected, and several records of one person add up. Record ids"
-        " and persons never leave."
-    )

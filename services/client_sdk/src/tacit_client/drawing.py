@@ -1,6 +1,7 @@
 """Drawing: policy, budget, coins and outbox in one transaction, once per record."""
 
 import secrets
+import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 
 from tacit.protocol import Campaign, Column, Features, Upload
 from tacit_client.coins import Randomized, randomize
+from tacit_client.dates import check_dates
 from tacit_client.ledger import JoinedCampaign, Ledger
 from tacit_client.ledger.records import (
     PERSON,
@@ -16,6 +18,7 @@ from tacit_client.ledger.records import (
     Hashes,
     add_records,
     candidates,
+    check_persons,
     keyed_hashes,
 )
 from tacit_client.ledger.spending import check_budget, spend
@@ -51,15 +54,13 @@ def draw(
     All in one transaction: after a crash either all of them are drawn or none. A record that was
     drawn before keeps its report, whatever label or evidence is given now.
     """
-    policy.check(campaign)
-    ledger.check_not_restored(campaign)
-    key = joined.usable_key()
+    key = key_for_drawing(ledger, joined, campaign, policy)
     hashes, persons = hashes_of(ledger, records)
     with (
         ledger.transaction("draw reports", advances=True) as connection,
         candidates(connection, joined.number, hashes, persons) as fresh,
     ):
-        check_budget(connection, joined.epsilon_nano, policy)
+        check_candidates(connection, ledger, joined, campaign, policy)
         if fresh.size:
             reports = randomize(campaign, key, hashes[fresh], records.labels[fresh])
             for rows in upload_rows(records, len(fresh), per_upload):
@@ -73,6 +74,35 @@ def draw(
                 add_records(connection, joined.number, number, positions)
             spend(connection, joined.epsilon_nano)
     return Drawn(len(fresh), len(records) - len(fresh))
+
+
+def check_allowed(joined: JoinedCampaign, campaign: Campaign, policy: Policy) -> None:
+    """Refuse a campaign that the policy, as it is now, does not let anything leave for."""
+    policy.check_key(joined.key)
+    policy.check(campaign)
+
+
+def key_for_drawing(
+    ledger: Ledger, joined: JoinedCampaign, campaign: Campaign, policy: Policy
+) -> bytes:
+    """The campaign key, if policy and ledger allow to draw for the campaign."""
+    check_allowed(joined, campaign, policy)
+    ledger.check_not_restored(campaign)
+    return joined.usable_key()
+
+
+def check_candidates(
+    connection: sqlite3.Connection,
+    ledger: Ledger,
+    joined: JoinedCampaign,
+    campaign: Campaign,
+    policy: Policy,
+) -> None:
+    """Refuse to draw the candidates, if there are any and one of them must not be drawn."""
+    if connection.execute("SELECT 1 FROM temp.candidates LIMIT 1").fetchone():
+        check_dates(campaign, ledger.clock())
+    check_persons(connection)
+    check_budget(connection, joined.epsilon_nano, policy)
 
 
 def count_fresh(ledger: Ledger, joined: JoinedCampaign, records: Records) -> int:

@@ -4,6 +4,7 @@ TacitClientError
 ├── PolicyRefused               the site's policy does not allow this campaign; nothing was drawn
 │   └── BudgetExceeded          somebody's ε would go over the policy's maximum
 ├── InvalidPolicy               the policy file cannot be read
+├── BadTerms                    the terms given make no campaign; nothing was published
 ├── BadRecords                  labels, ids, persons, probabilities or features are not usable
 ├── LedgerError
 │   ├── LedgerInUse             another process holds the ledger
@@ -15,6 +16,7 @@ TacitClientError
 │   ├── UnknownCampaign         the server has no such campaign for this token
 │   ├── NotYetOpen              the campaign opens later; `.opens_in` says when
 │   ├── CampaignEnded           the campaign has ended; its key is erased
+│   ├── NotOver                 it goes on, so its threshold is not final yet
 │   └── AlreadyLeft             the site has left the campaign; its key is erased
 ├── BadBundle                   a bundle or its receipt cannot be used here
 ├── TermsDiffer                 a threshold's terms are not its campaign's (an `Untrusted` too)
@@ -76,6 +78,10 @@ class InvalidPolicy(TacitClientError):
     """The policy cannot be read; see the client's README for its fields."""
 
 
+class BadTerms(TacitClientError, ValueError):
+    """These terms make no campaign; nothing was published."""
+
+
 class BadRecords(TacitClientError, ValueError):
     """The records cannot be used as they are; nothing was drawn."""
 
@@ -91,8 +97,10 @@ class LedgerInUse(LedgerError):
 class LedgerRestored(LedgerError):
     """This ledger is an old copy, or its witness is missing: what was drawn since is not known.
 
-    Campaigns that opened before the copy was put in place are refused, because a record could be
-    drawn a second time. What was sent stays counted. Ask the owner for a new campaign.
+    Campaigns that opened before it was put in place are refused, because a record could be drawn a
+    second time. What was sent stays counted. Ask the owner for a new campaign, one that opens some
+    minutes from then. Everybody now counts as having spent the most that one person had, by the
+    witness; without a witness that is not known: lower max_epsilon by what it may have been.
     """
 
     def __init__(self, message: str | None = None) -> None:
@@ -126,11 +134,21 @@ class NotYetOpen(CampaignError):
     def __init__(self, message: str | None = None, *, opens_in: float) -> None:
         super().__init__(message)
         self.opens_in = opens_in
-        """Seconds until it opens, by the server's clock."""
+        """Seconds until it opens, by the clock of the server, or of this machine."""
 
 
 class CampaignEnded(CampaignError):
     """The campaign has ended: it takes no more records, and nothing was drawn."""
+
+
+class NotOver(CampaignError):
+    """The campaign goes on: its threshold would be one of the records so far.
+
+    Wait longer, or ask for that one without waiting.
+    """
+
+    def __init__(self, message: str | None = None) -> None:
+        super().__init__(message or " ".join((type(self).__doc__ or "").split()))
 
 
 class AlreadyLeft(CampaignError):
@@ -172,6 +190,13 @@ class InsecureUrl(TransportError):
 
 class Unreachable(TransportError):
     """No connection to the server. Check its address, the network and the proxy settings."""
+
+    @classmethod
+    def at(cls, place: str) -> "Unreachable":
+        """The error for a server at this host and port."""
+        return cls(
+            f"No connection to {place}. Check the address, the network and the proxy settings."
+        )
 
 
 class CertificateRefused(Unreachable):

@@ -1,7 +1,5 @@
 """Joining: everything is verified before the campaign's key is drawn and stored."""
 
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -49,7 +47,6 @@ def join(
     *,
     document: Signed | None,
     network: Network | None,
-    clock: Callable[[], float] = time.time,
 ) -> JoinedCampaign:
     """The campaign in the ledger, with its key; if anything is refused, nothing is stored."""
     policy.check_key(invitation.key)
@@ -62,7 +59,7 @@ def join(
     ledger.check_not_restored(campaign)
     if known is None:
         with ledger.transaction("join campaign", advances=True) as connection:
-            add_campaign(connection, invitation, signed, campaign, clock())
+            add_campaign(connection, invitation, signed, campaign, ledger.clock())
     else:
         if known.site != invitation.site:
             raise CampaignError(

@@ -2,9 +2,10 @@
 
 import time
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Literal, Self
 
+from tacit.errors import WrongKey
 from tacit.protocol import (
     Campaign,
     CampaignState,
@@ -19,13 +20,15 @@ from tacit.protocol import (
 )
 from tacit.scores import HPS, Score
 from tacit_client.api import Api
-from tacit_client.errors import NotReady, UnknownCampaign
+from tacit_client.errors import NotOver, NotReady, UnknownCampaign
+from tacit_client.terms import checked_terms, whole_second
 from tacit_client.thresholds import ThresholdFile, VerifiedThreshold
 from tacit_client.transport import Network
 
 _FINISHED = frozenset({CampaignState.CLOSED, CampaignState.ABANDONED})
 _LONGEST_PAUSE = 10.0
 _SHORTEST_PAUSE = 0.1
+_PAUSE = 1.0
 
 
 class Owner:
@@ -38,6 +41,8 @@ class Owner:
         self.url = url
         self.key = key
         self._api = Api(url, token, network)
+        self._verified: set[str] = set()
+        """Digests of campaigns that the pinned key has signed."""
 
     def disconnect(self) -> None:
         """Close the connections."""
@@ -55,6 +60,19 @@ class Owner:
     def server(self) -> ServerInfo:
         """What the server says of itself."""
         return self._api.server()
+
+    def check_key(self) -> ServerInfo:
+        """What the server says of itself; `WrongKey` if the pinned key is none of its keys.
+
+        It tells a mistaken key before anything is done. What proves a key are signatures.
+        """
+        info = self._api.server()
+        if self.key not in info.keys:
+            raise WrongKey(
+                "The pinned key is none of those that the server offers. Compare its fingerprint"
+                " with the operator, by telephone."
+            )
+        return info
 
     def token(self) -> TokenInfo:
         """Who the token speaks for."""
@@ -77,30 +95,34 @@ class Owner:
         """A new campaign, published and verified: `.digest` and `.document`.
 
         It opens now, by the server's clock, unless `opens` says otherwise; `closes` is a date or
-        how long it stays open. The score is HPS if none is given. With δ the campaign has a
-        starred threshold too.
+        how long it stays open. Dates need a time zone. The score is HPS if none is given. With δ
+        the campaign has a starred threshold too. `BadTerms` says which terms make no campaign.
         """
-        begins = self._api.server().time if opens is None else _whole_second(opens)
+        now = self.check_key().time
+        begins = now if opens is None else whole_second("opens", opens)
         ends = begins + closes if isinstance(closes, timedelta) else closes
-        campaign = Campaign.of(
-            title=title,
-            owner=self._api.token().name,
-            classes=classes,
-            epsilon=epsilon,
-            evidence=Probabilities() if isinstance(evidence, str) else evidence,
-            score=score or HPS(),
-            alpha=alpha,
-            planned_n=planned_n,
-            opens=begins,
-            closes=_whole_second(ends),
-            delta=delta,
-        )
+        with checked_terms():
+            campaign = Campaign.of(
+                title=title,
+                owner=self._api.token().name,
+                classes=classes,
+                epsilon=epsilon,
+                evidence=Probabilities() if isinstance(evidence, str) else evidence,
+                score=score or HPS(),
+                alpha=alpha,
+                planned_n=planned_n,
+                opens=begins,
+                closes=whole_second("closes", ends),
+                delta=delta,
+            )
         return self.publish(campaign)
 
     def publish(self, campaign: Campaign) -> Opened[Campaign]:
         """Publish a campaign document; the answer must be that very document, signed."""
         signed = self._api.create(campaign)
-        return signed.open(Campaign, key=self.key, digest=campaign.digest)
+        opened = signed.open(Campaign, key=self.key, digest=campaign.digest)
+        self._verified.add(opened.digest)
+        return opened
 
     def campaigns(self) -> tuple[CampaignStatus, ...]:
         """The owner's campaigns, newest first."""
@@ -122,11 +144,12 @@ class Owner:
         """The campaign document with its signature, verified."""
         signed = self._api.campaign(_digest(digest))
         signed.open(Campaign, key=self.key, digest=digest)
+        self._verified.add(digest)
         return signed
 
     def status(self, digest: str) -> CampaignStatus:
         """Where a campaign stands."""
-        return self._api.status(_digest(digest))
+        return self._api.status(self._signed_by_the_key(digest))
 
     def follow(
         self, digest: str, *, every: float = 1.0, timeout: float | None = None
@@ -145,11 +168,11 @@ class Owner:
 
     def close(self, digest: str) -> CampaignStatus:
         """Take no more uploads; ended by hand, there will be no starred threshold."""
-        return self._api.close_campaign(_digest(digest))
+        return self._api.close_campaign(self._signed_by_the_key(digest))
 
     def abandon(self, digest: str) -> CampaignStatus:
         """Erase what is pending and end without results."""
-        return self._api.abandon(_digest(digest))
+        return self._api.abandon(self._signed_by_the_key(digest))
 
     def threshold(
         self,
@@ -160,24 +183,33 @@ class Owner:
     ) -> VerifiedThreshold:
         """A threshold, verified against the pinned key and the campaign's terms.
 
-        While there is none, `NotReady` says what is missing; with `wait` it is asked for again
-        until that many seconds have passed.
+        Without `wait` it is the one there is now, of the records counted so far; while there is
+        none, `NotReady` says what is missing. With `wait` it is the final one: asked for until the
+        campaign is over, and then `NotReady` or `NotOver` if that many seconds have passed.
         """
         kind = ThresholdKind(which)
         campaign = self.signed_campaign(digest)
         ends = time.monotonic() + (wait or 0.0)
         while True:
             try:
-                signed = self._api.threshold(digest, kind)
-                break
-            except NotReady as error:
+                file = ThresholdFile(threshold=self._api.threshold(digest, kind), campaign=campaign)
+                found = VerifiedThreshold.verify(file, key=self.key, campaign=digest, which=kind)
+                if wait is None or found.document.final:
+                    return found
+                raise NotOver
+            except (NotReady, NotOver) as error:
                 left = ends - time.monotonic()
                 if left <= 0:
                     raise
-                pause = error.retry_after if error.retry_after is not None else 1.0
+                asked = error.retry_after if isinstance(error, NotReady) else None
+                pause = _PAUSE if asked is None else asked
                 time.sleep(min(left, max(_SHORTEST_PAUSE, min(pause, _LONGEST_PAUSE))))
-        file = ThresholdFile(threshold=signed, campaign=campaign)
-        return VerifiedThreshold.verify(file, key=self.key, campaign=digest, which=kind)
+
+    def _signed_by_the_key(self, digest: str) -> str:
+        """The digest, once the pinned key is known to have signed its campaign."""
+        if digest not in self._verified:
+            self.signed_campaign(digest)
+        return digest
 
 
 def _digest(digest: str) -> str:
@@ -185,11 +217,6 @@ def _digest(digest: str) -> str:
     if len(digest) != 64 or digest.strip("0123456789abcdef"):
         raise UnknownCampaign("A campaign is named by its digest: 64 hexadecimal digits.")
     return digest
-
-
-def _whole_second(moment: datetime) -> datetime:
-    """The moment in UTC, cut to a whole second; one without a zone is local time."""
-    return moment.astimezone(UTC).replace(microsecond=0)
 
 
 def _news(status: CampaignStatus) -> CampaignStatus:

@@ -86,7 +86,7 @@ class Policy:
         """Refuse a signing key that is not pinned."""
         if self.pinned_keys is not None and key not in self.pinned_keys:
             raise PolicyRefused(
-                "The policy pins other signing keys than this invitation's. Compare the"
+                "The policy pins other signing keys than this campaign's. Compare the"
                 " fingerprint with the owner's; add it to pinned_keys if it is the right one."
             )
 

@@ -1,20 +1,28 @@
 """The preview: exactly what would leave, with nothing drawn and nothing stored."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from tacit.protocol import Campaign, label_dtype
 from tacit_client.coins import Randomized
-from tacit_client.drawing import MOST_RECORDS, hashes_of, make_upload, upload_rows
+from tacit_client.drawing import (
+    MOST_RECORDS,
+    check_candidates,
+    hashes_of,
+    key_for_drawing,
+    make_upload,
+    upload_rows,
+)
 from tacit_client.ledger import JoinedCampaign, Ledger
-from tacit_client.ledger.records import candidates
-from tacit_client.ledger.spending import check_budget
+from tacit_client.ledger.records import candidates, drawn_count
+from tacit_client.outbox import Outbox
 from tacit_client.policy import Policy
 from tacit_client.records import Records
 
-RANDOMIZED = "(randomized when drawn)"
+NOT_DRAWN = "(not drawn yet)"
+RANDOM_ID = "(random when drawn)"
 
 
 @dataclass(frozen=True)
@@ -42,8 +50,13 @@ class Preview:
     """The size of the bodies, exactly."""
     epsilon: float
     """What each record to be drawn spends."""
+    waiting: int
+    """Records drawn before that the server has not acknowledged; they would be sent as they are."""
+    waiting_uploads: int
+    enrolled: int | None
+    """How many records the server would be told that this site has; None: nothing would be sent."""
     columns: tuple[PreviewColumn, ...]
-    first_upload: dict[str, Any] | None
+    first_upload: dict[str, Any] | None = field(repr=False)
     """The first body as it would be sent; what is randomized or random is left open."""
 
 
@@ -57,15 +70,13 @@ def preview(
     per_upload: int = MOST_RECORDS,
 ) -> Preview:
     """All checks of a drawing, and the uploads it would make but for their random parts."""
-    policy.check(campaign)
-    ledger.check_not_restored(campaign)
-    joined.usable_key()
+    key_for_drawing(ledger, joined, campaign, policy)
     hashes, persons = hashes_of(ledger, records)
     with (
         ledger.rehearsal() as connection,
         candidates(connection, joined.number, hashes, persons) as fresh,
     ):
-        check_budget(connection, joined.epsilon_nano, policy)
+        check_candidates(connection, ledger, joined, campaign, policy)
     size, uploads, first = 0, 0, None
     for rows in upload_rows(records, len(fresh), per_upload):
         blank = _blank(campaign, rows.stop - rows.start)
@@ -73,6 +84,8 @@ def preview(
         if first is None:
             first = _left_open(upload.model_dump(mode="json", exclude_none=True))
         size, uploads = size + len(upload.to_bytes()), uploads + 1
+    waiting = Outbox(ledger, joined.number).waiting()
+    sends = bool(waiting) or fresh.size > 0
     return Preview(
         records=len(records),
         already=len(records) - len(fresh),
@@ -80,6 +93,9 @@ def preview(
         uploads=uploads,
         bytes=size,
         epsilon=campaign.channel.epsilon,
+        waiting=sum(entry.records for entry in waiting),
+        waiting_uploads=len(waiting),
+        enrolled=drawn_count(ledger, joined.number) + len(fresh) if sends else None,
         columns=_columns(campaign, records, len(fresh)),
         first_upload=first,
     )
@@ -92,10 +108,10 @@ def _blank(campaign: Campaign, rows: int) -> Randomized:
 
 
 def _left_open(body: dict[str, Any]) -> dict[str, Any]:
-    body["upload"] = "(random when drawn)"
+    body["upload"] = RANDOM_ID
     for name in ("labels", "uniforms"):
         if name in body:
-            body[name]["data"] = RANDOMIZED
+            body[name]["data"] = NOT_DRAWN
     return body
 
 

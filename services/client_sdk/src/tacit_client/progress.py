@@ -15,15 +15,25 @@ def silent(done: int, total: int, what: str) -> None:
 
 
 @contextmanager
-def progress_bar(console: Console | None = None) -> Iterator[OnProgress]:
-    """A bar in the terminal, one line for each kind of thing that is told."""
+def progress_bar(
+    console: Console | None = None, *, passing: bool = False, hidden: bool = False
+) -> Iterator[OnProgress]:
+    """A bar in the terminal, one line for each kind of thing that is told.
+
+    A `passing` one is gone when the block ends; a `hidden` one is never shown.
+    """
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=console or Console(stderr=True)) as progress:
+    with Progress(
+        *columns,
+        console=console or Console(stderr=True),
+        transient=passing,
+        disable=hidden,
+    ) as progress:
         tasks = {}
 
         def show(done: int, total: int, what: str) -> None:

@@ -1,7 +1,9 @@
 """The records that a site gives: checked whole before anything is drawn."""
 
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +17,13 @@ from tacit_client.errors import BadRecords
 
 Names = Sequence[str] | Sequence[int] | NDArray[np.generic]
 """Ids of records or persons: strings, or integers, which count as their decimal digits."""
+
+
+class GivenEvidence(TypedDict, total=False):
+    """What goes with the labels: one of the two, a row per record."""
+
+    probabilities: ArrayLike | None
+    features: ArrayLike | None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -149,11 +158,20 @@ def _name(what: str, name: object, row: int) -> str:
         return str(int(name))
     if not isinstance(name, str) or not name.strip():
         raise BadRecords(f"Row {row} of {what} must be a string that is not empty, or an integer.")
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        raise BadRecords(f"Row {row} of {what} is not valid text.") from None
-    return name
+    normal = normal_name(name)
+    if normal is None:
+        raise BadRecords(
+            f"Row {row} of {what} begins or ends with a space, or has a character that cannot be"
+            " seen. Two spellings of a name would be two records: take those out everywhere."
+        )
+    return normal
+
+
+def normal_name(name: str) -> str | None:
+    """The one spelling of an id in Unicode (NFC); None if something in it cannot be seen."""
+    if name != name.strip() or not name.isprintable():
+        return None
+    return unicodedata.normalize("NFC", name)
 
 
 def _check_unique(ids: list[str]) -> None:

@@ -1,9 +1,12 @@
 """Sending: enrol, send what waits in the outbox, write down what became of it."""
 
 from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import replace
 
 from tacit.protocol import CampaignState, CampaignStatus, Receipt, UploadState
 from tacit_client.api import Api
+from tacit_client.dates import is_past
 from tacit_client.errors import (
     BodyTooLarge,
     CampaignClosed,
@@ -37,38 +40,47 @@ def send_outbox(
 ) -> list[OutboxEntry]:
     """Send every upload that waits or was lost, in order, and mark each as soon as it is answered.
 
-    An upload for which the campaign closed too early is late. One that the server refuses for good
-    is marked so, and its problem raised; `resend` goes on with the others.
+    They are returned with the states that were answered. An upload for which the campaign closed
+    too early is late. One that the server refuses for good is marked so, and its problem raised;
+    `resend` goes on with the others.
     """
+    ledger.check_witnessed()
     outbox = Outbox(ledger, joined.number)
     waiting = [*_lost(outbox, joined, api), *outbox.waiting()]
     if not waiting:
         return []
     total, sent = sum(entry.records for entry in waiting), 0
     on_progress(0, total, "records sent")
-    _enrol(ledger, joined, api)
+    enrol(api, joined.digest, joined.site, drawn_count(ledger, joined.number))
+    answered = []
     for entry in waiting:
-        outbox.mark({entry.upload: _send(api, joined.digest, entry.upload, outbox)})
+        state = _send(api, joined.digest, entry.upload, outbox)
+        outbox.mark({entry.upload: state})
+        answered.append(replace(entry, state=state))
         sent += entry.records
         on_progress(sent, total, "records sent")
-    return waiting
+    return answered
 
 
 def _lost(outbox: Outbox, joined: JoinedCampaign, api: Api) -> list[OutboxEntry]:
-    """Uploads that the server accepted once and does not know now: it was restored from a copy."""
-    accepted = outbox.entries(ReportState.ACCEPTED)
-    if not accepted:
+    """Uploads that the server took or counted, and does not know now: it was restored from a copy.
+
+    One that was counted stays so in the ledger, whatever is answered now.
+    """
+    taken = outbox.entries(ReportState.ACCEPTED, ReportState.COUNTED)
+    if not taken:
         return []
     known = {receipt.upload for receipt in api.receipts(joined.digest)}
-    return [entry for entry in accepted if entry.upload not in known]
+    return [entry for entry in taken if entry.upload not in known]
 
 
-def _enrol(ledger: Ledger, joined: JoinedCampaign, api: Api) -> None:
-    try:
-        api.enrol(joined.digest, drawn_count(ledger, joined.number))
-    except CampaignClosed:
-        # What was accepted before a crash still gets its receipt; the rest will be late.
-        return
+def enrol(api: Api, digest: str, site: str, records: int) -> None:
+    """Say how many records the site has; never fewer than were enrolled, by whatever way."""
+    sites = api.status(digest).sites
+    enrolled = max((each.enrolled for each in sites if each.site == site), default=0)
+    # What was accepted before a crash still gets its receipt; the rest will be late.
+    with suppress(CampaignClosed):
+        api.enrol(digest, max(records, enrolled))
 
 
 def _send(api: Api, digest: str, upload: str, outbox: Outbox) -> ReportState:
@@ -101,17 +113,35 @@ def refresh(ledger: Ledger, joined: JoinedCampaign, api: Api) -> CampaignStatus:
             unknown = (e.upload for e in outbox.entries(state) if e.upload not in known)
             outbox.mark(dict.fromkeys(unknown, end))
         if not outbox.entries(ReportState.DRAWN, ReportState.ACCEPTED):
-            with ledger.transaction("end campaign") as connection:
-                finish_campaign(connection, joined.number, Membership.ENDED)
-            ledger.erase_log()
+            _end(ledger, joined)
     return status
 
 
-def leave(ledger: Ledger, joined: JoinedCampaign, api: Api) -> None:
-    """Tell the server, then erase key, token and bodies; what was accepted stays counted."""
-    api.leave(joined.digest)
-    # An upload whose answer was lost is accepted all the same.
-    mark_receipts(Outbox(ledger, joined.number), api.receipts(joined.digest))
+def end_by_date(ledger: Ledger, joined: JoinedCampaign) -> None:
+    """Erase key and bodies if the campaign's date has passed and nothing waits to be sent.
+
+    For a site without a network, to which no server can say that the campaign is over.
+    """
+    past = is_past(joined.document(), ledger.clock())
+    if past and joined.state is Membership.JOINED and not Outbox(ledger, joined.number).waiting():
+        _end(ledger, joined)
+
+
+def _end(ledger: Ledger, joined: JoinedCampaign) -> None:
+    with ledger.transaction("end campaign") as connection:
+        finish_campaign(connection, joined.number, Membership.ENDED)
+    ledger.erase_log()
+
+
+def leave(ledger: Ledger, joined: JoinedCampaign, api: Api | None) -> None:
+    """Tell the server, then erase key, token and bodies; what was accepted stays counted.
+
+    Without an `api` no server is told. What was exported before could still be submitted.
+    """
+    if api is not None:
+        api.leave(joined.digest)
+        # An upload whose answer was lost is accepted all the same.
+        mark_receipts(Outbox(ledger, joined.number), api.receipts(joined.digest))
     with ledger.transaction("leave campaign") as connection:
         finish_campaign(connection, joined.number, Membership.LEFT)
     ledger.erase_log()

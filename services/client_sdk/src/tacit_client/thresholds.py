@@ -17,7 +17,8 @@ from tacit.protocol.wire import Wire
 from tacit_client.errors import NotEnoughRecords, TermsDiffer
 from tacit_client.joining import read_signed
 
-_DIGEST = re.compile("[0-9a-f]{64}")
+_DIGEST = re.compile("[0-9a-f]{12,64}")
+"""A digest, or enough of its beginning to tell campaigns apart."""
 
 
 class ThresholdFile(Wire):
@@ -100,11 +101,11 @@ def verify_threshold(
     """Verify a threshold against the pinned key and its campaign.
 
     `threshold` is a file that `save` wrote, which holds its campaign, or a signed threshold by
-    itself. `campaign` is the digest that the campaign must have, or the signed campaign or its
-    file; a signed threshold by itself needs one of these two.
+    itself. `campaign` is the digest that the campaign must have, or at least its first 12 digits,
+    or the signed campaign or its file; a signed threshold by itself needs one of these two.
     """
     digest = campaign if isinstance(campaign, str) and _DIGEST.fullmatch(campaign) else None
-    terms = None if campaign is None or digest is not None else read_signed(campaign)
+    terms = None if campaign is None or digest is not None else _signed_campaign(campaign)
     file = None if isinstance(threshold, Signed) else _saved(threshold)
     if file is None:
         if terms is None:
@@ -115,7 +116,19 @@ def verify_threshold(
         file = ThresholdFile(threshold=signed, campaign=terms)
     elif terms is not None:
         digest = terms.open(Campaign, key=key).digest
-    return VerifiedThreshold.verify(file, key=key, campaign=digest)
+    verified = VerifiedThreshold.verify(file, key=key)
+    if digest is not None and not verified.document.campaign.startswith(digest):
+        raise WrongDigest("This threshold is of another campaign; do not use it.")
+    return verified
+
+
+def _signed_campaign(campaign: Signed | str | Path) -> Signed:
+    if not isinstance(campaign, Signed) and not Path(campaign).exists():
+        raise InvalidDocument(
+            "A campaign is named by its digest, at least the first 12 digits of it, or by the file"
+            " of its signed document; this is neither."
+        )
+    return read_signed(campaign)
 
 
 def _saved(path: str | Path) -> ThresholdFile | None:

@@ -159,10 +159,15 @@ class Transport:
         except httpx.TimeoutException:
             raise Timeout from None
         except httpx.TransportError as error:
-            raise _unreachable(error) from None
+            raise self._unreachable(error) from None
         except httpx.InvalidURL:
             raise InsecureUrl("The server's address is not a valid URL.") from None
         return _answer(response, content)
+
+    def _unreachable(self, error: httpx.TransportError) -> TransportError:
+        if _is_about_the_certificate(error):
+            return CertificateRefused()
+        return Unreachable.at(_host_and_port(self.url))
 
     def _bounded(self, response: httpx.Response, deadline: float) -> bytes:
         content = bytearray()
@@ -228,13 +233,20 @@ def _seconds(header: str | None) -> float | None:
         return None
 
 
-def _unreachable(error: httpx.TransportError) -> TransportError:
+def _is_about_the_certificate(error: BaseException) -> bool:
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, ssl.SSLCertVerificationError):
-            return CertificateRefused()
+            return True
         cause = cause.__cause__ or cause.__context__
-    return Unreachable()
+    return False
+
+
+def _host_and_port(url: str) -> str:
+    """Where a URL leads to, and nothing else of it."""
+    parts = httpx.URL(url)
+    host = f"[{parts.host}]" if ":" in parts.host else parts.host
+    return f"{host}:{parts.port or (443 if parts.scheme == 'https' else 80)}"
 
 
 def _may_be_tried_again(error: BaseException) -> bool:

@@ -15,9 +15,15 @@ from tacit.protocol import (
 from tacit_aggregator.campaigns import queries, service
 from tacit_aggregator.errors import Refusal
 from tacit_aggregator.http.authentication import Caller, require
-from tacit_aggregator.http.bodies import read_body
 from tacit_aggregator.http.conditional import document_answer
-from tacit_aggregator.http.declared import DigestInPath, body_of, declared, json_answer
+from tacit_aggregator.http.declared import (
+    IF_NONE_MATCH,
+    DigestInPath,
+    body_of,
+    declared,
+    document,
+    json_answer,
+)
 from tacit_aggregator.http.services import Services, Uses
 from tacit_aggregator.scoring.backlog import Amount
 from tacit_aggregator.tokens.service import Identity
@@ -27,25 +33,35 @@ router = APIRouter(tags=["campaigns"])
 
 @router.put(
     "/v1/campaigns/{digest}",
+    operation_id="createCampaign",
+    summary="Create a campaign",
     response_model=Signed,
     status_code=201,
     openapi_extra=body_of(Campaign),
     responses={
-        200: {"model": Signed, "description": "It exists already, exactly like this."},
+        200: {"model": Signed, **document("It exists already, exactly like this.")},
+        201: document("It is created and signed."),
         **declared(Problems.FORBIDDEN, Problems.WRONG_DIGEST, Problems.UNKNOWN_MODEL, body=True),
     },
 )
 async def create(
     digest: DigestInPath, request: Request, caller: Caller, services: Uses
 ) -> Response:
-    """Create a campaign: the body is the canonical JSON of its document."""
+    """The body is the canonical JSON of the campaign's document."""
     require(caller, Role.OWNER, Role.ADMIN)
-    body = await read_body(request, services.settings)
-    signed, is_new = await run_in_threadpool(_create, services, caller, digest, body)
+    with services.bodies.one() as body:
+        content = await body.read(request)
+        signed, is_new = await run_in_threadpool(_create, services, caller, digest, content)
     return document_answer(request, signed, digest, 201 if is_new else 200)
 
 
-@router.get("/v1/campaigns", response_model=CampaignList, responses=declared())
+@router.get(
+    "/v1/campaigns",
+    operation_id="listCampaigns",
+    summary="List campaigns",
+    response_model=CampaignList,
+    responses=declared(),
+)
 def listing(caller: Caller, services: Uses) -> Response:
     """The campaigns that the caller may see, newest first."""
     with services.database.read() as connection:
@@ -54,11 +70,18 @@ def listing(caller: Caller, services: Uses) -> Response:
 
 @router.get(
     "/v1/campaigns/{digest}",
+    operation_id="getCampaign",
+    summary="Get a campaign's document",
     response_model=Signed,
-    responses={304: {"description": "Not modified."}, **declared(campaign=True)},
+    openapi_extra=IF_NONE_MATCH,
+    responses={
+        200: document("The signed campaign."),
+        304: document("Not modified."),
+        **declared(campaign=True),
+    },
 )
 def show(digest: DigestInPath, request: Request, caller: Caller, services: Uses) -> Response:
-    """The signed document."""
+    """The signed campaign, for its owner, its sites and admins."""
     with services.database.read() as connection:
         service.visible(connection, caller, digest)
         signed = queries.signed(connection, digest)
@@ -67,6 +90,8 @@ def show(digest: DigestInPath, request: Request, caller: Caller, services: Uses)
 
 @router.get(
     "/v1/campaigns/{digest}/status",
+    operation_id="getCampaignStatus",
+    summary="Get a campaign's status",
     response_model=CampaignStatus,
     responses=declared(campaign=True),
 )
@@ -77,6 +102,8 @@ def status(digest: DigestInPath, caller: Caller, services: Uses) -> Response:
 
 @router.post(
     "/v1/campaigns/{digest}/close",
+    operation_id="closeCampaign",
+    summary="Close a campaign by hand",
     response_model=CampaignStatus,
     responses=declared(Problems.FORBIDDEN, campaign=True),
 )
@@ -91,6 +118,8 @@ def close(digest: DigestInPath, caller: Caller, services: Uses) -> Response:
 
 @router.post(
     "/v1/campaigns/{digest}/abandon",
+    operation_id="abandonCampaign",
+    summary="Abandon a campaign",
     response_model=CampaignStatus,
     responses=declared(Problems.FORBIDDEN, Problems.CAMPAIGN_CLOSED, campaign=True),
 )

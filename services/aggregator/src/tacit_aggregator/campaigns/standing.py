@@ -78,12 +78,17 @@ def waiting_for(campaign: AnyRow, state: CampaignState, records: Tally) -> Itera
     if state is CampaignState.WAITING:
         yield f"The campaign opens on {moment(campaign.opens_at)}."
     if state in (CampaignState.WAITING, CampaignState.OPEN):
-        yield (
-            f"{records.received} of {campaign.planned_n} planned records received;"
-            f" it ends at the plan or on {moment(campaign.closes_at)}."
-        )
+        yield progress(campaign, records)
     if records.pending:
         yield waiting_to_be_scored(records)
+
+
+def progress(campaign: AnyRow, records: Tally) -> str:
+    """How far a campaign that takes uploads is from its end."""
+    return (
+        f"{records.received} of {campaign.planned_n} planned records received;"
+        f" it ends at the plan or on {moment(campaign.closes_at)}."
+    )
 
 
 def waiting_to_be_scored(records: Tally) -> str:

@@ -13,14 +13,15 @@ from tacit_aggregator.campaigns.routes import router as campaigns
 from tacit_aggregator.clock import Clock
 from tacit_aggregator.database.engine import Database
 from tacit_aggregator.http import openapi, problems
+from tacit_aggregator.http.bodies import Bodies
 from tacit_aggregator.http.edge import Edge
 from tacit_aggregator.http.health import router as health
-from tacit_aggregator.http.metrics import Metrics
 from tacit_aggregator.http.services import Services
 from tacit_aggregator.http.tokens import Tokens
 from tacit_aggregator.ingest.routes import router as ingest
 from tacit_aggregator.ingest.writer import Writer
 from tacit_aggregator.keys.service import read_secret
+from tacit_aggregator.metrics import Metrics
 from tacit_aggregator.results.routes import router as results
 from tacit_aggregator.results.service import Thresholds
 from tacit_aggregator.scoring.backlog import Backlog
@@ -37,6 +38,7 @@ def create_app(settings: Settings, database: Database, clock: Clock = time.time)
         version=version("tacit-aggregator"),
         description="Campaigns, uploads of privatized labels, and signed thresholds.",
         openapi_url="/openapi.json",
+        openapi_tags=openapi.TAGS,
         docs_url="/docs" if development else None,
         redoc_url=None,
         redirect_slashes=False,
@@ -82,6 +84,7 @@ def _start(app: FastAPI) -> Services:
         backlog,
         secret,
         workers=settings.scoring_workers,
+        seconds=settings.scoring_seconds,
         clock=clock,
         metrics=metrics,
     )
@@ -92,6 +95,7 @@ def _start(app: FastAPI) -> Services:
         clock=clock,
         metrics=metrics,
         tokens=Tokens(database),
+        bodies=Bodies(settings),
         documents=documents,
         thresholds=Thresholds(database, documents, secret, clock),
         backlog=backlog,

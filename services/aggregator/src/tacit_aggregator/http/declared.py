@@ -6,7 +6,7 @@ from fastapi import Path, Response
 from pydantic import BaseModel
 
 from tacit.protocol import Problem, Problems
-from tacit.protocol.problems import MEDIA_TYPE
+from tacit.protocol.problems import MEDIA_TYPE, ProblemType
 
 DIGEST = r"^[0-9a-f]{64}$"
 IDENTIFIER = r"^[0-9a-f]{32}$"
@@ -24,6 +24,7 @@ _WITH_BODY = (
     Problems.BODY_TOO_LARGE,
     Problems.BODY_TOO_SLOW,
     Problems.UNSUPPORTED_MEDIA,
+    Problems.OVERLOADED,
 )
 _WITH_CAMPAIGN = (Problems.NOT_FOUND, Problems.INVALID_REQUEST)
 
@@ -41,12 +42,10 @@ def declared(
     every += _WITH_TOKEN if token else ()
     every += _WITH_BODY if body else ()
     every += _WITH_CAMPAIGN if campaign else ()
-    by_status: dict[int, list[str]] = {}
-    for problem in sorted(set(every), key=lambda problem: problem.value.name):
-        by_status.setdefault(problem.value.status, []).append(
-            f"{problem.value.name}: {problem.value.title}"
-        )
-    return {status: _problem(" ".join(titles)) for status, titles in by_status.items()}
+    by_status: dict[int, list[ProblemType]] = {}
+    for problem in sorted({one.value for one in every}, key=lambda problem: problem.name):
+        by_status.setdefault(problem.status, []).append(problem)
+    return {status: _problems(found) for status, found in by_status.items()}
 
 
 def body_of(kind: type[BaseModel]) -> dict[str, Any]:
@@ -55,11 +54,34 @@ def body_of(kind: type[BaseModel]) -> dict[str, Any]:
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
 
 
+def header(name: str) -> dict[str, str]:
+    """The reference to a header that `openapi` describes."""
+    return {"$ref": f"#/components/headers/{name}"}
+
+
+def document(description: str) -> dict[str, Any]:
+    """An entry of a route's `responses` that has an ETag."""
+    return {"description": description, "headers": {"ETag": header("ETag")}}
+
+
+IF_NONE_MATCH: dict[str, Any] = {"parameters": [{"$ref": "#/components/parameters/If-None-Match"}]}
+"""The `openapi_extra` of a route that answers 304 to whoever has the document."""
+
+
 def json_answer(model: BaseModel, status: int = 200) -> Response:
     """The answer that is this message."""
     return Response(model.model_dump_json(), status, media_type="application/json")
 
 
-def _problem(description: str) -> dict[str, Any]:
+def _problems(problems: list[ProblemType]) -> dict[str, Any]:
     schema = {"$ref": f"#/components/schemas/{Problem.__name__}"}
-    return {"description": description, "content": {MEDIA_TYPE: {"schema": schema}}}
+    headers = {}
+    if any(problem.may_retry for problem in problems):
+        headers["Retry-After"] = header("Retry-After")
+    if Problems.UNAUTHENTICATED.value in problems:
+        headers["WWW-Authenticate"] = header("WWW-Authenticate")
+    return {
+        "description": " ".join(f"{problem.name}: {problem.title}" for problem in problems),
+        "headers": headers,
+        "content": {MEDIA_TYPE: {"schema": schema}},
+    }

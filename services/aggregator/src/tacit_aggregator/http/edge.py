@@ -3,6 +3,7 @@
 Plain ASGI, because what runs around every request must cost next to nothing.
 """
 
+import asyncio
 import secrets
 import time
 import traceback
@@ -12,12 +13,15 @@ import structlog
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tacit.errors import UpgradeRequired
+from tacit.protocol import Problems
 from tacit.protocol.versions import HEADER, check_version
+from tacit_aggregator.errors import Refusal
 from tacit_aggregator.http.authentication import CALLER
-from tacit_aggregator.http.metrics import Metrics
 from tacit_aggregator.http.problems import REQUEST_ID, answer, refusal_of
+from tacit_aggregator.metrics import Metrics
 
 _HEADER = HEADER.lower().encode()
+_STOPPING = Refusal(Problems.UNAVAILABLE, retry_after=1)
 _log = structlog.get_logger("tacit_aggregator.requests")
 
 
@@ -47,6 +51,11 @@ class Edge:
         try:
             _check_protocol(scope)
             await self._app(scope, receive, send_with_id)
+        except asyncio.CancelledError:
+            if status:
+                raise
+            # The server stops and waits no longer. What is being stored may be stored or not.
+            await answer(_STOPPING, request_id)(scope, receive, send_with_id)
         except Exception as error:
             _log_unexpected(error, request_id)
             if status:  # too late for another answer; the server closes the connection

@@ -27,6 +27,8 @@ class Health(Wire):
 
 @router.get(
     "/healthz",
+    operation_id="isAlive",
+    summary="Is it alive?",
     response_model=Health,
     tags=["health"],
     responses=declared(token=False, protocol=False),
@@ -38,6 +40,8 @@ async def healthz() -> Response:
 
 @router.get(
     "/readyz",
+    operation_id="isReady",
+    summary="Can it work?",
     response_model=Health,
     tags=["health"],
     responses=declared(Problems.UNAVAILABLE, token=False, protocol=False),
@@ -60,7 +64,12 @@ def readyz(request: Request) -> Response:
 
 
 @router.get(
-    "/v1/server", response_model=ServerInfo, tags=["server"], responses=declared(token=False)
+    "/v1/server",
+    operation_id="getServer",
+    summary="Get what the server says of itself",
+    response_model=ServerInfo,
+    tags=["server"],
+    responses=declared(token=False),
 )
 def server(services: Uses) -> Response:
     """What this server speaks, signs with and takes."""
@@ -78,7 +87,14 @@ def server(services: Uses) -> Response:
     )
 
 
-@router.get("/v1/token", response_model=TokenInfo, tags=["server"], responses=declared())
+@router.get(
+    "/v1/token",
+    operation_id="getToken",
+    summary="Get whom the token speaks for",
+    response_model=TokenInfo,
+    tags=["server"],
+    responses=declared(),
+)
 async def token(caller: Caller) -> Response:
     """Who the caller's token speaks for."""
     expires = caller.expires_at

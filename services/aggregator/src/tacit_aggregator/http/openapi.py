@@ -1,4 +1,4 @@
-"""The OpenAPI document, with the schemas of messages that FastAPI does not see."""
+"""The OpenAPI document, with what FastAPI does not see: raw messages, and headers of the edge."""
 
 from typing import Any
 
@@ -6,9 +6,52 @@ from fastapi import FastAPI
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from tacit.protocol import Campaign, Enrolment, Problem, Upload
+from tacit.protocol import Campaign, Enrolment, Problem, Threshold, Upload
+from tacit.protocol.versions import HEADER, PROTOCOL
+from tacit_aggregator.http.declared import header
 
-_READ_OR_SENT_RAW: tuple[type[BaseModel], ...] = (Campaign, Enrolment, Upload, Problem)
+TAGS = [
+    {"name": "campaigns", "description": "An owner's campaigns: their documents and their state."},
+    {"name": "sites", "description": "Whether and with how many records a site takes part."},
+    {"name": "uploads", "description": "Randomized labels with what goes along, exactly once."},
+    {"name": "results", "description": "Signed thresholds."},
+    {"name": "server", "description": "What the server speaks and signs with, and who asks."},
+    {"name": "health", "description": "For whoever watches the server."},
+]
+
+_READ_OR_SENT_RAW: tuple[type[BaseModel], ...] = (Campaign, Enrolment, Upload, Problem, Threshold)
+_SIGNED: tuple[type[BaseModel], ...] = (Campaign, Threshold)
+_PAYLOAD = (
+    "The canonical JSON (RFC 8785) of a Campaign or a Threshold, as text: its UTF-8 bytes are what"
+    " digest and signature cover."
+)
+
+
+def _string(description: str, **more: Any) -> dict[str, Any]:
+    return {"description": description, "schema": {"type": "string", **more}}
+
+
+_HEADERS = {
+    "X-Request-Id": _string("The request's id, as in the log and in problems."),
+    "ETag": _string("The document's digest, in quotation marks."),
+    "WWW-Authenticate": _string('Bearer realm="tacit"'),
+    "Retry-After": {
+        "description": "After so many seconds the same request may succeed.",
+        "schema": {"type": "integer", "minimum": 1},
+    },
+}
+_PARAMETERS = {
+    "If-None-Match": {
+        "name": "If-None-Match",
+        "in": "header",
+        **_string("The ETag of the document that the caller has; 304 if that is still it."),
+    },
+    HEADER: {
+        "name": HEADER,
+        "in": "header",
+        **_string("The protocol's version; another one is refused.", const=PROTOCOL),
+    },
+}
 
 
 def install(app: FastAPI) -> None:
@@ -17,14 +60,32 @@ def install(app: FastAPI) -> None:
 
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:
-            document = generated()
-            schemas = document.setdefault("components", {}).setdefault("schemas", {})
-            for name, schema in _schemas().items():
-                schemas.setdefault(name, schema)
+            _complete(generated())
         assert app.openapi_schema is not None  # noqa: S101 -- FastAPI has just stored it
         return app.openapi_schema
 
     app.openapi = openapi  # type: ignore[method-assign]  # FastAPI's documented way
+
+
+def _complete(document: dict[str, Any]) -> None:
+    components = document.setdefault("components", {})
+    components["headers"] = _HEADERS
+    components["parameters"] = _PARAMETERS
+    schemas = components.setdefault("schemas", {})
+    for name, schema in _schemas().items():
+        schemas.setdefault(name, schema)
+    schemas["Signed"]["properties"]["payload"] |= {
+        "description": _PAYLOAD,
+        "contentMediaType": "application/json",
+        "contentSchema": {"oneOf": [_reference(model) for model in _SIGNED]},
+    }
+    for path, methods in document["paths"].items():
+        for operation in methods.values():
+            if path.startswith("/v1/"):
+                version = {"$ref": f"#/components/parameters/{HEADER}"}
+                operation.setdefault("parameters", []).append(version)
+            for response in operation["responses"].values():
+                response.setdefault("headers", {})["X-Request-Id"] = header("X-Request-Id")
 
 
 def _schemas() -> dict[str, Any]:
@@ -34,3 +95,7 @@ def _schemas() -> dict[str, Any]:
     )
     schemas: dict[str, Any] = definitions["$defs"]
     return schemas
+
+
+def _reference(model: type[BaseModel]) -> dict[str, str]:
+    return {"$ref": f"#/components/schemas/{model.__name__}"}

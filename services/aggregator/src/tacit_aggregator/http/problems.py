@@ -4,12 +4,11 @@ import math
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
-from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from tacit.errors import TacitError, UpgradeRequired
-from tacit.protocol import FieldError, Problem, Problems, ProblemType, wire
+from tacit.protocol import FieldError, Problem, Problems, ProblemType
 from tacit.protocol.problems import MEDIA_TYPE
 from tacit_aggregator.errors import Refusal
 
@@ -37,16 +36,6 @@ def answer(refusal: Refusal, request_id: str | None) -> Response:
         status_code=problem.status,
         media_type=MEDIA_TYPE,
         headers=_headers(problem, refusal.retry_after),
-    )
-
-
-def invalid(error: ValidationError) -> Refusal:
-    """The refusal of a body that is not what the model asks for."""
-    return Refusal(
-        Problems.INVALID_REQUEST,
-        errors=tuple(
-            FieldError(field=field, message=message) for field, message in wire.field_errors(error)
-        ),
     )
 
 

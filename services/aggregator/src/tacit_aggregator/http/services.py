@@ -10,9 +10,10 @@ from tacit_aggregator.campaigns.documents import Documents
 from tacit_aggregator.clock import Clock
 from tacit_aggregator.database.engine import Database
 from tacit_aggregator.errors import Refusal
-from tacit_aggregator.http.metrics import Metrics
+from tacit_aggregator.http.bodies import Bodies
 from tacit_aggregator.http.tokens import Tokens
 from tacit_aggregator.ingest.writer import Writer
+from tacit_aggregator.metrics import Metrics
 from tacit_aggregator.results.service import Thresholds
 from tacit_aggregator.scoring.backlog import Backlog
 from tacit_aggregator.scoring.counting import Counting
@@ -29,6 +30,7 @@ class Services:
     clock: Clock
     metrics: Metrics
     tokens: Tokens
+    bodies: Bodies
     documents: Documents
     thresholds: Thresholds
     backlog: Backlog

@@ -12,7 +12,6 @@ from tacit.protocol import FieldError, Problems, Receipt, Receipts, Role, Upload
 from tacit_aggregator.campaigns.documents import Terms
 from tacit_aggregator.errors import Refusal
 from tacit_aggregator.http.authentication import Caller, bearer_token, require
-from tacit_aggregator.http.bodies import read_body
 from tacit_aggregator.http.declared import (
     DIGEST,
     IDENTIFIER,
@@ -65,6 +64,8 @@ _uploads = APIRouter(tags=["uploads"], route_class=_Straight)
 
 @_uploads.put(
     "/v1/campaigns/{digest}/uploads/{upload}",
+    operation_id="putUpload",
+    summary="Send an upload",
     response_model=Receipt,
     openapi_extra=body_of(Upload),
     responses=declared(
@@ -84,12 +85,8 @@ async def put_upload(
 ) -> Response:
     """Store an upload, exactly once however often it is sent; answered when it is durable."""
     terms = await _terms(services, caller, digest)
-    body = await read_body(request, services.settings)
-
-    def checked() -> Submission:
-        return Submission.of(body, terms.campaign, campaign=digest, site=caller.name, upload=upload)
-
-    submission = await run_in_threadpool(checked) if len(body) > _BIG else checked()
+    with services.bodies.one() as body:
+        submission = await _checked(await body.read(request), terms, caller.name, upload)
     stored = await services.writer.store(submission)
     return json_answer(
         Receipt(upload=upload, records=submission.records, state=stored.state, reason=stored.reason)
@@ -101,6 +98,8 @@ router.routes.extend(_uploads.routes)
 
 @router.get(
     "/v1/campaigns/{digest}/uploads",
+    operation_id="listUploads",
+    summary="List the caller's uploads",
     response_model=Receipts,
     responses=declared(Problems.FORBIDDEN, campaign=True),
 )
@@ -115,6 +114,14 @@ def receipts(
     require(caller, Role.CONTRIBUTOR)
     with services.database.read() as connection:
         return json_answer(service.receipts(connection, caller, digest, after, limit))
+
+
+async def _checked(body: bytes, terms: Terms, site: str, upload: str) -> Submission:
+    def checked() -> Submission:
+        campaign = terms.campaign
+        return Submission.of(body, campaign, campaign=terms.digest, site=site, upload=upload)
+
+    return await run_in_threadpool(checked) if len(body) > _BIG else checked()
 
 
 async def _terms(services: Services, caller: Identity, digest: str) -> Terms:

@@ -6,7 +6,7 @@ from functools import cached_property
 
 from tacit.protocol import Campaign, FieldError, Problems, Reports, Upload, UploadState
 from tacit_aggregator.errors import Refusal
-from tacit_aggregator.http.bodies import read_model
+from tacit_aggregator.messages import read_model
 
 
 @dataclass(frozen=True, eq=False, repr=False)

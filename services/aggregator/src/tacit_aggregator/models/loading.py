@@ -4,6 +4,7 @@ torch and onnxruntime are imported when a file that needs them is loaded: they a
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,8 @@ Network = Callable[[NDArray[Any]], NDArray[Any]]
 _MOST_ROWS = 512
 _MOST_BATCH_BYTES = 2**24
 """Of the features as float32; activations take many times that."""
+_MOST_SCORES = 2**22
+"""Numbers that the model gives at once; they are copied some times."""
 
 
 def load(model: RegisteredModel) -> Predictor:
@@ -45,10 +48,11 @@ def load(model: RegisteredModel) -> Predictor:
 def probe(model: RegisteredModel) -> int:
     """Run a model on zeros, in the smallest and the largest batch: its number of classes."""
     network = _network(model)
-    (alone,) = _outputs(model, network, _zeros(model, 1))
+    (alone,) = _outputs(model, network, zeros(model, 1))
     if len(alone) < 2:
         raise ModelMisbehaved("The model must tell at least two classes apart.")
-    together = _outputs(model, network, _zeros(model, rows_at_once(model)))
+    most = rows_at_once(replace(model, classes=len(alone)))
+    together = _outputs(model, network, zeros(model, most))
     if together.shape[1:] != alone.shape or not np.allclose(together, alone, rtol=1e-2, atol=1e-3):
         raise ModelMisbehaved(
             "The model gives equal records different outputs; export it in evaluation mode."
@@ -60,7 +64,13 @@ def probe(model: RegisteredModel) -> int:
 def rows_at_once(model: RegisteredModel) -> int:
     """How many records are handed to the model together."""
     one = int(np.prod(model.shape, dtype=np.int64)) * max(np.dtype(model.dtype).itemsize, 4)
-    return max(1, min(_MOST_ROWS, _MOST_BATCH_BYTES // one))
+    by_classes = _MOST_SCORES // max(1, model.classes)
+    return max(1, min(_MOST_ROWS, _MOST_BATCH_BYTES // one, by_classes))
+
+
+def zeros(model: RegisteredModel, rows: int) -> NDArray[Any]:
+    """Records that every model takes."""
+    return np.zeros((rows, *model.shape), dtype=np.dtype(model.dtype))
 
 
 def _network(model: RegisteredModel) -> Network:
@@ -79,7 +89,7 @@ def _network(model: RegisteredModel) -> Network:
         raise
     except ModuleNotFoundError as error:
         raise ModelNotLoadable(
-            f"Loading the model needs {error.name}; for ONNX: pip install 'tacit-aggregator[onnx]'"
+            f"Loading the model needs {error.name}; for ONNX install tacit-aggregator[onnx]."
         ) from None
     except Exception as error:
         raise ModelNotLoadable(
@@ -103,7 +113,7 @@ def _outputs(model: RegisteredModel, network: Network, features: NDArray[Any]) -
     batch = np.array(features, dtype=np.dtype(model.dtype), order="C")
     try:
         outputs = network(batch)
-    except ModelMisbehaved:
+    except (ModelMisbehaved, MemoryError):  # too little memory now says nothing of the records
         raise
     except Exception as error:
         # Only what kind of error: its text, and what it was raised from, may show features.
@@ -129,10 +139,6 @@ def _normalized(model: RegisteredModel, outputs: NDArray[Any]) -> NDArray[np.flo
             f"The model's outputs are not {model.outputs} ({error}); if they are logits, register"
             " it with --outputs logits."
         ) from None
-
-
-def _zeros(model: RegisteredModel, rows: int) -> NDArray[Any]:
-    return np.zeros((rows, *model.shape), dtype=np.dtype(model.dtype))
 
 
 def _first_line(error: Exception) -> str:

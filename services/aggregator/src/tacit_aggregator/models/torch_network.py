@@ -2,7 +2,9 @@
 
 import importlib
 import io
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, cast
 
 import numpy as np
@@ -15,7 +17,9 @@ from tacit_aggregator.models.registered import ModelMisbehaved, ModelNotLoadable
 
 def pt2_network(content: bytes) -> Callable[[NDArray[Any]], NDArray[Any]]:
     """An exported program. Loading it can run anything: it is the operator's own file."""
-    return _as_function(torch.export.load(io.BytesIO(content)).module())
+    with _without_words_of("torch.export"):
+        program = torch.export.load(io.BytesIO(content))
+    return _as_function(program.module())
 
 
 def safetensors_network(
@@ -25,6 +29,17 @@ def safetensors_network(
     module = _made(module_name)
     module.load_state_dict(safetensors.torch.load(content), strict=True)
     return _as_function(module.eval())
+
+
+@contextmanager
+def _without_words_of(name: str) -> Iterator[None]:
+    """It logs the traceback of an error before it raises it, and we have a sentence for that."""
+    logger = logging.getLogger(name)
+    before, logger.disabled = logger.disabled, True
+    try:
+        yield
+    finally:
+        logger.disabled = before
 
 
 def _made(name: str | None) -> torch.nn.Module:

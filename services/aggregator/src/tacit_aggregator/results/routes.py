@@ -5,7 +5,7 @@ from fastapi import APIRouter, Request, Response
 from tacit.protocol import Problems, Signed, ThresholdKind, sha256_hex
 from tacit_aggregator.http.authentication import Caller
 from tacit_aggregator.http.conditional import document_answer
-from tacit_aggregator.http.declared import DigestInPath, declared
+from tacit_aggregator.http.declared import IF_NONE_MATCH, DigestInPath, declared, document
 from tacit_aggregator.http.services import Uses
 
 router = APIRouter(tags=["results"])
@@ -13,9 +13,13 @@ router = APIRouter(tags=["results"])
 
 @router.get(
     "/v1/campaigns/{digest}/thresholds/{which}",
+    operation_id="getThreshold",
+    summary="Get a threshold",
     response_model=Signed,
+    openapi_extra=IF_NONE_MATCH,
     responses={
-        304: {"description": "Not modified."},
+        200: document("The signed threshold."),
+        304: document("Not modified."),
         **declared(Problems.NOT_READY, Problems.NO_THRESHOLD, campaign=True),
     },
 )

@@ -11,6 +11,7 @@ from tacit_aggregator.campaigns.queries import sites_of
 from tacit_aggregator.campaigns.service import visible
 from tacit_aggregator.campaigns.standing import (
     moment,
+    progress,
     state_of,
     tally,
     waiting_to_be_scored,
@@ -27,6 +28,7 @@ from tacit_aggregator.tokens.service import Identity
 _SCORING_SECONDS = 2.0
 _WAITING_SECONDS = 30.0
 _MOST_REMEMBERED = 64
+_ONE_IS_ENOUGH = "No record is counted yet; this threshold is there from the first one on."
 
 
 class Thresholds:
@@ -62,12 +64,12 @@ class Thresholds:
         if campaign.closed_by == ClosedBy.HAND:
             raise _never("The campaign was closed by hand.")
         records = tally(sites_of(connection, [terms.digest]))
-        raise self._missing(campaign, records, until_the_end=True)
+        raise self._missing(campaign, records, at_the_end=True)
 
     def _nominal(self, connection: Connection, terms: Terms, campaign: AnyRow) -> Signed:
         records = tally(sites_of(connection, [terms.digest]))
         if not records.counted or campaign.state == CampaignState.ABANDONED:
-            raise self._missing(campaign, records, until_the_end=False)
+            raise self._missing(campaign, records, at_the_end=False)
         final = campaign.state == CampaignState.CLOSED
         key = (terms.digest, records.counted, final)
         with self._lock:
@@ -82,27 +84,26 @@ class Thresholds:
                     self._remembered.popitem(last=False)
         return known
 
-    def _missing(self, campaign: AnyRow, records: Tally, *, until_the_end: bool) -> Refusal:
+    def _missing(self, campaign: AnyRow, records: Tally, *, at_the_end: bool) -> Refusal:
         now = self._clock()
         state = state_of(campaign, now)
         if state is CampaignState.ABANDONED:
             return _never("The campaign was abandoned.")
         if state is CampaignState.CLOSED:
             return _never("The campaign closed without a counted record.")
-        if state is CampaignState.CLOSING or (records.pending and not until_the_end):
+        if state is CampaignState.CLOSING or (records.pending and not at_the_end):
             return Refusal(
                 Problems.NOT_READY,
                 f"{_are_counted(records)}; {waiting_to_be_scored(records)}",
                 retry_after=_SCORING_SECONDS,
             )
-        opens = f" It opens on {moment(campaign.opens_at)}." if now < campaign.opens_at else ""
-        next_event = campaign.opens_at if now < campaign.opens_at else campaign.closes_at
-        return Refusal(
-            Problems.NOT_READY,
-            f"{records.received} of {campaign.planned_n} planned records received; it ends at the"
-            f" plan or on {moment(campaign.closes_at)}.{opens}",
-            retry_after=min(_WAITING_SECONDS, max(1.0, next_event - now)),
-        )
+        awaited = progress(campaign, records) if at_the_end else _ONE_IS_ENOUGH
+        next_event = campaign.closes_at
+        if state is CampaignState.WAITING:
+            next_event = campaign.opens_at
+            awaited += f" The campaign opens on {moment(next_event)}."
+        wait = min(_WAITING_SECONDS, max(1.0, next_event - now))
+        return Refusal(Problems.NOT_READY, awaited, retry_after=wait)
 
 
 def store_starred(

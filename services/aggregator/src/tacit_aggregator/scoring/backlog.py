@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from tacit_aggregator.http.metrics import Metrics
+from tacit_aggregator.metrics import Metrics
 
 
 class Sized(Protocol):

@@ -4,17 +4,14 @@ import threading
 import time
 from collections import deque
 from concurrent.futures import FIRST_COMPLETED, wait
-from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
 
 import structlog
 
-from tacit.protocol import Features
 from tacit_aggregator.campaigns.documents import Documents
 from tacit_aggregator.clock import Clock
 from tacit_aggregator.database.engine import Database
-from tacit_aggregator.http.metrics import Metrics
-from tacit_aggregator.models.registered import RegisteredModel
-from tacit_aggregator.models.service import find as find_model
+from tacit_aggregator.metrics import Metrics
 from tacit_aggregator.scoring import queries
 from tacit_aggregator.scoring.backlog import Amount, Backlog
 from tacit_aggregator.scoring.batches import MOST_BYTES, MOST_UPLOADS, Batch, Group, gather
@@ -22,7 +19,8 @@ from tacit_aggregator.scoring.finishing import finish_due
 from tacit_aggregator.scoring.folding import fold, nothing_but
 from tacit_aggregator.scoring.pool import Pool, Scored
 from tacit_aggregator.scoring.recovery import forget_lost
-from tacit_aggregator.scoring.worker import Counts, ModelTrouble, Task
+from tacit_aggregator.scoring.tasks import task_of
+from tacit_aggregator.scoring.worker import Counts, ModelTrouble
 
 _POLL_SECONDS = 1.0
 _BETWEEN_BATCHES = 0.1
@@ -30,18 +28,33 @@ _BETWEEN_BATCHES = 0.1
 _BETWEEN_ERASURES = 0.5
 _LONGEST_WITHOUT_ERASURE = 10.0
 _AFTER_TROUBLE = 5.0
+_AFTER_DEADLY_MODEL = 300.0
+"""Long: while such a model is tried, nothing else is counted."""
 _MOST_ATTEMPTS = 3
 
-GONE = "The model of this campaign is not registered any more; register it again."
+_DEADLY = "A worker process dies or hangs before it has an upload: the model or the memory fails."
 
 _log = structlog.get_logger("tacit_aggregator.scoring")
+
+
+@dataclass(frozen=True, repr=False)
+class _Flight:
+    """What a worker is at."""
+
+    batch: Batch
+    began: float
+    alone: bool = False
+    """One upload and nothing else, because something failed before."""
+    rehearsal: bool = False
+    """Its model is run without it first, so that no upload is blamed for what a model does."""
 
 
 class Counting:
     """Counts each accepted upload exactly once, also after a crash: what waits is in the database.
 
     An upload is taken once by its number. After trouble (a model's file is gone, the disk is full)
-    all that still waits is taken again; after a worker died, one upload at a time.
+    all that still waits is taken again; after a worker died, took too long or failed, one upload
+    at a time. Only what fails alone, again and again, with a model that works, is dropped.
     """
 
     def __init__(
@@ -52,6 +65,7 @@ class Counting:
         secret: bytes,
         *,
         workers: int,
+        seconds: float,
         clock: Clock,
         metrics: Metrics,
     ) -> None:
@@ -61,9 +75,10 @@ class Counting:
         self._secret = secret
         self._clock = clock
         self._metrics = metrics
-        self._pool = Pool(workers)
-        self._in_flight: dict[Scored, tuple[Batch, float]] = {}
+        self._pool = Pool(workers, seconds)
+        self._in_flight: dict[Scored, _Flight] = {}
         self._alone: deque[int] = deque()
+        self._rehearsed: set[str] = set()
         self._taken = 0
         self._took_at = self._erased_at = self._tidied_at = 0.0
         self._paused: dict[str, str] = {}
@@ -127,6 +142,8 @@ class Counting:
             self._stopping.wait(self._took_at + _BETWEEN_BATCHES - time.monotonic())
 
     def _take(self) -> None:
+        if any(flight.alone for flight in self._in_flight.values()):
+            return
         if self._alone:
             if not self._in_flight:
                 self._take_alone(self._alone.popleft())
@@ -152,12 +169,10 @@ class Counting:
             return
         batch = Batch((Group(row.campaign, row.site, row.evidence_dtype, [row]),), number)
         if row.attempts >= _MOST_ATTEMPTS:
-            reason = f"Scoring ended the worker process {row.attempts} times."
+            reason = f"Scoring it ended the worker process or took too long, {row.attempts} times."
             self._fold([(batch.groups[0], nothing_but(reason, 1))])
-            return
-        with self._database.transaction("count attempts") as connection:
-            queries.try_again(connection, number)
-        self._submit(batch)
+        else:
+            self._submit(batch, alone=True)
 
     def _take_all_again(self) -> None:
         self._again_at = None
@@ -165,63 +180,48 @@ class Counting:
         self._alone.clear()
         self._paused.clear()
 
-    def _submit(self, batch: Batch) -> None:
+    def _submit(self, batch: Batch, *, alone: bool = False) -> None:
         self._took_at = time.monotonic()
         ready = []
         tasks = []
         for group in batch.groups:
-            task = self._task(group)
+            task = task_of(group, self._documents, self._database)
             if isinstance(task, ModelTrouble):
-                self._pause(group.campaign, task.reason)
+                self._pause(group.campaign, task.reason, _AFTER_TROUBLE)
             else:
                 ready.append(group)
                 tasks.append(task)
-        if tasks:
-            batch = Batch(tuple(ready), batch.last)
-            try:
-                scored = self._pool.submit(tuple(tasks))
-            except BrokenProcessPool:
-                self._after_death([batch])
-            else:
-                self._in_flight[scored] = (batch, self._took_at)
-
-    def _task(self, group: Group) -> Task | ModelTrouble:
-        terms = self._documents.get(group.campaign)
-        if terms is None:
-            return ModelTrouble("A campaign is gone from the database.")
-        model: RegisteredModel | None = None
-        if isinstance(terms.campaign.evidence, Features):
-            with self._database.read() as connection:
-                model = find_model(connection, terms.campaign.evidence.model)
-            if model is None:
-                return ModelTrouble(GONE)
-        rows = group.rows
-        drawn = [row.uniforms for row in rows if row.uniforms is not None]
-        return Task(
-            payload=terms.payload,
-            model=model,
-            sizes=tuple(row.records for row in rows),
-            labels=b"".join([row.labels for row in rows]),
-            evidence=b"".join([row.evidence for row in rows]),
-            evidence_dtype=group.evidence_dtype,
-            uniforms=b"".join(drawn) if drawn else None,
-        )
+        if not tasks:
+            return
+        batch = Batch(tuple(ready), batch.last)
+        if alone and ready[0].campaign not in self._rehearsed:
+            scored = self._pool.rehearse(tasks[0].model)
+            self._in_flight[scored] = _Flight(batch, self._took_at, alone=True, rehearsal=True)
+        else:
+            scored = self._pool.submit(tuple(tasks))
+            self._in_flight[scored] = _Flight(batch, self._took_at, alone=alone)
 
     def _finish(self, scored: Scored) -> None:
-        batch, began = self._in_flight.pop(scored)
+        flight = self._in_flight.pop(scored, None)
+        if flight is None:  # it was given up with the pool it was in
+            return
         try:
             results = scored.result()
-        except BrokenProcessPool:
-            self._after_death([batch, *(other for other, _ in self._in_flight.values())])
+        except Exception as error:  # whatever a model, or too little memory, can raise
+            self._after_death([flight, *self._in_flight.values()], type(error).__name__)
+            return
+        if flight.rehearsal and not results:
+            self._rehearsed.add(flight.batch.groups[0].campaign)
+            self._submit(flight.batch, alone=True)
             return
         counted = []
-        for group, result in zip(batch.groups, results, strict=True):
+        for group, result in zip(flight.batch.groups, results, strict=True):
             if isinstance(result, ModelTrouble):
-                self._pause(group.campaign, result.reason)
+                self._pause(group.campaign, result.reason, _AFTER_TROUBLE)
             else:
                 counted.append((group, result))
         self._fold(counted)
-        self._metrics.fold_seconds.observe(time.monotonic() - began)
+        self._metrics.fold_seconds.observe(time.monotonic() - flight.began)
 
     def _fold(self, counted: list[tuple[Group, Counts]]) -> None:
         if not counted:
@@ -236,16 +236,23 @@ class Counting:
                     _log.warning("uploads dropped", uploads=result.dropped.uploads)
                     self._backlog.dropped(result.dropped)
 
-    def _after_death(self, batches: list[Batch]) -> None:
-        _log.error("worker died", batches=len(batches))
+    def _after_death(self, flights: list[_Flight], error: str) -> None:
+        _log.error("worker died", batches=len(flights), error=error)
         self._in_flight.clear()
-        self._alone.extend(sorted(number for batch in batches for number in batch.numbers))
+        self._rehearsed.clear()
         self._pool.restart()
+        for flight in flights:
+            if flight.rehearsal:
+                self._pause(flight.batch.groups[0].campaign, _DEADLY, _AFTER_DEADLY_MODEL)
+            elif flight.alone:
+                with self._database.transaction("count attempts") as connection:
+                    queries.try_again(connection, flight.batch.last)
+        self._alone.extend(sorted(number for one in flights for number in one.batch.numbers))
 
-    def _pause(self, campaign: str, reason: str) -> None:
+    def _pause(self, campaign: str, reason: str, seconds: float) -> None:
         _log.error("model trouble", reason=reason, campaign=campaign)
         self._paused[campaign] = reason
-        self._again_at = time.monotonic() + _AFTER_TROUBLE
+        self._again_at = max(self._again_at or 0.0, time.monotonic() + seconds)
 
     def _erase(self, now: float) -> None:
         """Cut the log off when there is nothing to do, and now and then when there is."""

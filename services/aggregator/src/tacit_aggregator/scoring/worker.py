@@ -3,11 +3,11 @@
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from multiprocessing import connection, parent_process
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +16,10 @@ from tacit.conformal import CoverageSketch
 from tacit.errors import TacitError
 from tacit.protocol import Campaign, label_dtype
 from tacit.protocol.columns import Dtype, array_of
-from tacit_aggregator.models.loading import load
+from tacit_aggregator.models.loading import Predictor, load, rows_at_once, zeros
 from tacit_aggregator.models.registered import ModelError, ModelMisbehaved, RegisteredModel
+
+_LOADING_SECONDS = 60.0
 
 
 @dataclass(frozen=True, repr=False)
@@ -54,6 +56,7 @@ class ModelTrouble:
 def start() -> None:
     """Set a new worker up: it ends with its parent, which alone decides about signals."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
     parent = parent_process()
     if parent is not None:
         threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
@@ -64,37 +67,67 @@ def ready() -> bool:
     return True
 
 
-def score(tasks: tuple[Task, ...]) -> tuple[Counts | ModelTrouble, ...]:
-    """The counts of each task."""
-    return tuple(_score(task) for task in tasks)
+def score(tasks: tuple[Task, ...], seconds: float) -> tuple[Counts | ModelTrouble, ...]:
+    """The counts of each task; a worker that needs longer for one step of them ends."""
+    with _alarm(seconds):
+        return tuple(_score(task) for task in tasks)
+
+
+def rehearse(model: RegisteredModel | None, seconds: float) -> tuple[ModelTrouble, ...]:
+    """Load the model and run it on zeros: what goes wrong here is no upload's fault."""
+    with _alarm(seconds):
+        try:
+            if model is not None:
+                predict = _predictor(model)
+                _progress()
+                predict(zeros(model, rows_at_once(model)))
+        except ModelError as error:
+            return (ModelTrouble(str(error)),)
+    return ()
+
+
+@contextmanager
+def _alarm(seconds: float) -> Iterator[None]:
+    # The kernel's own alarm: a model that hangs in native code lets no thread of ours run.
+    # The model comes first: loading it is given more time where little is allowed.
+    signal.setitimer(signal.ITIMER_REAL, max(seconds, _LOADING_SECONDS), seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def _progress() -> None:
+    """Have the alarm wait anew: a large upload may take long, one batch of the model may not."""
+    _, seconds = signal.getitimer(signal.ITIMER_REAL)
+    if seconds:
+        signal.setitimer(signal.ITIMER_REAL, seconds, seconds)
 
 
 def _score(task: Task) -> Counts | ModelTrouble:
     campaign = _campaign(task.payload)
     try:
-        predict = None if task.model is None else _predictor(task.model)
+        if task.model is not None:
+            _predictor(task.model)
     except ModelError as error:
         return ModelTrouble(str(error))
     try:
-        return _counts(_sketch(campaign, predict, _columns(task, campaign)), ())
+        return _counts(_sketch(campaign, task.model, _columns(task, campaign)), ())
     except (TacitError, ModelMisbehaved):
-        return _one_by_one(task, campaign, predict)
+        return _one_by_one(task, campaign)
 
 
-def _one_by_one(task: Task, campaign: Campaign, predict: "_Predict | None") -> Counts:
+def _one_by_one(task: Task, campaign: Campaign) -> Counts:
     """Count every upload that can be; one that cannot takes no other with it."""
     total = campaign.empty_sketch()
     failed = []
     columns = _columns(task, campaign)
     for place, rows in enumerate(_rows(task.sizes)):
         try:
-            total += _sketch(campaign, predict, columns.part(rows))
+            total += _sketch(campaign, task.model, columns.part(rows))
         except (TacitError, ModelMisbehaved) as error:
             failed.append((place, str(error)))
     return _counts(total, tuple(failed))
-
-
-_Predict = Callable[[NDArray[Any]], NDArray[np.float64]]
 
 
 @dataclass(frozen=True, repr=False)
@@ -120,10 +153,19 @@ def _columns(task: Task, campaign: Campaign) -> _Columns:
     )
 
 
-def _sketch(campaign: Campaign, predict: _Predict | None, columns: _Columns) -> CoverageSketch:
-    evidence = columns.evidence
-    probabilities = evidence if predict is None else predict(evidence)
-    return campaign.empty_sketch().add(probabilities, columns.labels, columns.uniforms)
+def _sketch(campaign: Campaign, model: RegisteredModel | None, columns: _Columns) -> CoverageSketch:
+    """The counts of these records; of what a model gives no more is in memory than one batch."""
+    if model is None:
+        _progress()
+        return campaign.empty_sketch().add(columns.evidence, columns.labels, columns.uniforms)
+    predict = _predictor(model)
+    sketch = campaign.empty_sketch()
+    step = rows_at_once(model)
+    for start in range(0, len(columns.labels), step):
+        _progress()
+        part = columns.part(slice(start, start + step))
+        sketch = sketch.add(predict(part.evidence), part.labels, part.uniforms)
+    return sketch
 
 
 def _rows(sizes: tuple[int, ...]) -> Iterator[slice]:
@@ -145,7 +187,7 @@ def _campaign(payload: str) -> Campaign:
 
 
 @lru_cache(maxsize=4)
-def _predictor(model: RegisteredModel) -> _Predict:
+def _predictor(model: RegisteredModel) -> Predictor:
     return load(model)
 
 

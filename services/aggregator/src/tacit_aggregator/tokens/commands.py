@@ -19,7 +19,7 @@ from tacit_aggregator.console import (
     write_private,
 )
 from tacit_aggregator.tokens import service
-from tacit_aggregator.tokens.invitations import Invited, find_campaign, invitation_url, invite
+from tacit_aggregator.tokens.invitations import Address, Invited, address_of, find_campaign, invite
 
 DAY = 86_400
 
@@ -108,11 +108,12 @@ def invite_command(
     """
     now = time.time()
     with workplace() as place, place.database.transaction("invite site") as connection:
+        address = address_of(place.settings, url)
         invited = invite(
             connection,
             campaign,
             site,
-            url=invitation_url(place.settings, url),
+            url=address.url,
             expires_at=now + expires_days * DAY,
             now=now,
         )
@@ -122,15 +123,22 @@ def invite_command(
         print_json(_described(invited, out, now + expires_days * DAY))
     elif out is None:
         typer.echo(invited.invitation.to_text())
-    _say_what_was_done(invited, out)
+    _say_what_was_done(invited, out, address)
 
 
-def _say_what_was_done(invited: Invited, out: Path | None) -> None:
+def _say_what_was_done(invited: Invited, out: Path | None, address: Address) -> None:
     where = f" The invitation is in {out}." if out is not None else ""
     say(
         f"{invited.invitation.site} is invited to {invited.title!r}; the id of its token is"
         f" {invited.token_id}.{where}"
     )
+    if address.assumed:
+        say(
+            f"It will look for this server at {address.url}, which works on this machine only: set"
+            " TACIT_PUBLIC_URL, or give --url."
+        )
+    else:
+        say(f"It will look for this server at {address.url}.")
     if invited.earlier_tokens:
         say(
             f"It was invited before: {invited.earlier_tokens} earlier token(s) stay valid until you"

@@ -67,14 +67,23 @@ def find_campaign(connection: Connection, prefix: str) -> AnyRow:
     return rows[0]
 
 
-def invitation_url(settings: Settings, url: str | None) -> str:
+@dataclass(frozen=True)
+class Address:
+    """Where sites reach this server, and whether anyone said so."""
+
+    url: str
+    assumed: bool
+
+
+def address_of(settings: Settings, url: str | None) -> Address:
     """Where sites reach this server: as given, as set, or on this machine in development."""
     chosen = url or settings.public_url
-    if chosen is None and settings.environment == "development" and settings.port:
+    assumed = chosen is None and settings.environment == "development" and settings.port != 0
+    if assumed:
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
         chosen = f"http://{host}:{settings.port}"
     if chosen is None:
         raise OperatorError("Say where sites reach this server: --url, or TACIT_PUBLIC_URL.")
     if settings.environment == "production" and not chosen.startswith("https://"):
         raise OperatorError("In production sites reach this server through https:// only.")
-    return chosen.rstrip("/")
+    return Address(chosen.rstrip("/"), assumed)

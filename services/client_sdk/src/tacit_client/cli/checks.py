@@ -3,12 +3,14 @@
 import os
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from enum import StrEnum
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
 from tacit.protocol import PROTOCOL, ServerInfo
 from tacit_client.api import Api
 from tacit_client.cli.exits import ExitCode, exit_code, sentence
+from tacit_client.cli.fixes import fix_of
 from tacit_client.cli.output import many
 from tacit_client.cli.versions import versions
 from tacit_client.errors import LedgerRestored, TacitClientError
@@ -20,20 +22,41 @@ MOST_SKEW = 60.0
 """Seconds by which this clock may differ from the server's."""
 
 
+class State(StrEnum):
+    """How a check ended."""
+
+    OK = "ok"
+    PROBLEM = "problem"
+    NOT_CHECKED = "not checked"
+
+
 @dataclass(frozen=True)
 class Check:
-    """One thing looked at; `problem` is None where all is well."""
+    """One thing looked at; a problem has a fix and the code that the command ends with."""
 
     name: str
     found: str
     problem: str | None = None
     fix: str | None = None
     code: ExitCode = ExitCode.OK
+    looked: bool = True
+
+    @property
+    def state(self) -> State:
+        """Well, not well, or not known."""
+        if self.problem is not None:
+            return State.PROBLEM
+        return State.OK if self.looked else State.NOT_CHECKED
 
     @classmethod
-    def failed(cls, name: str, error: TacitClientError, fix: str) -> "Check":
-        """A check that an error put an end to."""
-        return cls(name, "", sentence(error), fix, exit_code(error))
+    def failed(cls, name: str, error: TacitClientError, place: object) -> "Check":
+        """A check of a file or an address that an error put an end to."""
+        return cls(name, "", sentence(error), fix_of(error, place), exit_code(error))
+
+    @classmethod
+    def skipped(cls, name: str, why: str) -> "Check":
+        """A check that could not be made, and why."""
+        return cls(name, why, looked=False)
 
 
 @dataclass(frozen=True)
@@ -55,7 +78,7 @@ def check_policy(home: Home) -> Check:
     try:
         policy = home.policy()
     except TacitClientError as error:
-        return Check.failed("policy", error, f"Correct {home.policy_file}.")
+        return Check.failed("policy", error, home.policy_file)
     leaving = " and ".join(sorted(policy.may_leave)) or "nothing but labels"
     return Check("policy", f"{leaving} may leave; at most ε = {policy.max_epsilon:g} per person")
 
@@ -71,11 +94,9 @@ def check_ledger(home: Home) -> tuple[Check, list[JoinedCampaign]]:
             joined = joined_campaigns(ledger)
             restored = ledger.meta.restored_floor is not None
     except TacitClientError as error:
-        fix = "Wait for the other command, or see that this user may write there."
-        return Check.failed("ledger", error, fix), []
+        return Check.failed("ledger", error, home.path), []
     if restored:
-        fix = "Contribute to campaigns that open from now on; ask the owner for a new one."
-        return Check.failed("ledger", LedgerRestored(), fix), joined
+        return Check.failed("ledger", LedgerRestored(), home.path), joined
     return Check("ledger", f"writable, {many(len(joined), 'campaign')}, in {home.path}"), joined
 
 
@@ -102,7 +123,7 @@ def check_network(network: Network) -> tuple[Check, ...]:
     try:
         network.tls()
     except TacitClientError as error:
-        trust = Check.failed("certificates", error, "Name a PEM file with --ca-bundle.")
+        trust = Check.failed("certificates", error, bundle)
     else:
         trust = Check("certificates", bundle)
     return Check("proxy", proxies or "none"), trust
@@ -136,11 +157,10 @@ def check_endpoint(endpoint: Endpoint, network: Network) -> list[Check]:
                 check_key(info, endpoint.key),
             ]
             if endpoint.token is not None:
-                checks.append(_token(api))
+                checks.append(_token(api, endpoint.url))
             return checks
     except TacitClientError as error:
-        fix = f"See that {endpoint.url} is right, the network is up, and proxy and CA bundle fit."
-        return [Check.failed("server", error, fix)]
+        return [Check.failed("server", error, endpoint.url)]
 
 
 def check_clock(info: ServerInfo, now: datetime) -> Check:
@@ -176,7 +196,7 @@ def check_protocol(info: ServerInfo) -> Check:
 def check_key(info: ServerInfo, pinned: str | None) -> Check:
     """Whether the pinned key is one that the server offers."""
     if pinned is None:
-        return Check("key", "none pinned to compare with; --key names one")
+        return Check.skipped("key", "none is pinned to compare with; --key names one")
     if pinned in info.keys:
         return Check("key", f"the pinned key {pinned[:12]} is the server's")
     return Check(
@@ -188,12 +208,10 @@ def check_key(info: ServerInfo, pinned: str | None) -> Check:
     )
 
 
-def _token(api: Api) -> Check:
+def _token(api: Api, url: str) -> Check:
     try:
         info = api.token()
     except TacitClientError as error:
-        return Check.failed(
-            "token", error, "Ask the operator for a new invitation, and join again."
-        )
+        return Check.failed("token", error, url)
     expires = "without end" if info.expires is None else f"until {info.expires:%Y-%m-%d %H:%M} UTC"
     return Check("token", f"{info.role} {info.name}, valid {expires}")

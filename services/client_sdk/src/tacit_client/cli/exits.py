@@ -9,12 +9,15 @@ from tacit_client.errors import (
     AggregatorNotInstalled,
     BadBundle,
     BadRecords,
+    BadTerms,
+    CampaignEnded,
     CampaignError,
     InsecureUrl,
     InvalidPolicy,
     LedgerError,
     NotEnoughRecords,
     NotJoined,
+    NotOver,
     NotReady,
     NotYetOpen,
     PolicyRefused,
@@ -60,9 +63,12 @@ _CODES: tuple[tuple[type[BaseException], ExitCode], ...] = (
     (NotJoined, ExitCode.BAD_INPUT),
     (UnknownCampaign, ExitCode.BAD_INPUT),
     (NotYetOpen, ExitCode.TRY_LATER),
+    (NotOver, ExitCode.TRY_LATER),
+    (CampaignEnded, ExitCode.REFUSED_THERE),
     (CampaignError, ExitCode.REFUSED_HERE),
     (NotEnoughRecords, ExitCode.REFUSED_THERE),
     (BadRecords, ExitCode.BAD_INPUT),
+    (BadTerms, ExitCode.BAD_INPUT),
     (InvalidPolicy, ExitCode.BAD_INPUT),
     (BadBundle, ExitCode.BAD_INPUT),
     (AggregatorNotInstalled, ExitCode.BAD_INPUT),
@@ -96,5 +102,5 @@ def sentence(error: BaseException) -> str:
         return f"{place}: {error.strerror or type(error).__name__}. Check its name and permissions."
     if isinstance(error, NotReady):
         when = "" if error.retry_after is None else f" in {error.retry_after:.0f} s"
-        return f"{error.problem.detail} Ask again{when}, or wait for it with --wait SECONDS."
+        return f"{error.problem.detail} Ask again{when}, or wait for the campaign's end with --wait SECONDS."
     return " ".join(str(error).split())

@@ -3,20 +3,18 @@
 import json
 import sys
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
 from rich.console import Console, RenderableType
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
+
+from tacit_client.progress import OnProgress, progress_bar
 
 _WIDTH_OF_FILES = 160
 """How wide lines may be where no terminal says it."""
-
-ReportProgress = Callable[[int, int, str], None]
-"""Called with what is done, the total, and what is being done."""
 
 
 def printable(text: str) -> str:
@@ -57,8 +55,12 @@ class Screen:
         if self.json:
             self._out.file.write(json.dumps(document, ensure_ascii=True, allow_nan=False) + "\n")
             return
-        for part in parts:
-            self._out.print(printable(part) if isinstance(part, str) else part, soft_wrap=True)
+        self._print(*parts)
+
+    def explain(self, *parts: RenderableType) -> None:
+        """What stands around a result and what to do next; not for programs, nor when quiet."""
+        if not self.json and not self.quiet:
+            self._print(*parts)
 
     def say(self, text: str) -> None:
         """Something to know, beside the result."""
@@ -69,20 +71,14 @@ class Screen:
         """What went wrong; said also when quiet."""
         self._err.print(printable(text), soft_wrap=True)
 
-    @contextmanager
-    def progress(self) -> Iterator[ReportProgress]:
+    def _print(self, *parts: RenderableType) -> None:
+        for part in parts:
+            self._out.print(printable(part) if isinstance(part, str) else part, soft_wrap=True)
+
+    def progress(self) -> AbstractContextManager[OnProgress]:
         """A progress bar on standard error, gone when it is done; none when quiet."""
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
         hidden = self.quiet or not self._err.is_terminal
-        with Progress(
-            *columns, TimeRemainingColumn(), console=self._err, transient=True, disable=hidden
-        ) as bar:
-            task = bar.add_task("", total=None)
-
-            def report(done: int, total: int, what: str) -> None:
-                bar.update(task, completed=done, total=total, description=printable(what))
-
-            yield report
+        return progress_bar(self._err, passing=True, hidden=hidden)
 
 
 def table(headings: Sequence[str], rows: Sequence[Sequence[object]], numbers: str = "") -> Table:

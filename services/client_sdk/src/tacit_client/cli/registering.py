@@ -3,6 +3,7 @@
 import dataclasses
 import inspect
 import os
+import shlex
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ import typer
 
 from tacit_client.cli.exits import ExitCode, exit_code, sentence
 from tacit_client.cli.output import Screen
-from tacit_client.home import Home
+from tacit_client.home import ENVIRONMENT, Home
 
 _PANEL = "Everywhere"
 Command = Callable[..., None]
@@ -60,6 +61,11 @@ class Run:
     def home(self) -> Home:
         """The client's directory."""
         return Home.of(self.home_path)
+
+    def spelled(self, words: str) -> str:
+        """One of our commands as it has to be typed to speak of the same home."""
+        named = self.home_path is not None and str(self.home_path) != os.environ.get(ENVIRONMENT)
+        return f"tacit {words}" + (f" --home {shlex.quote(str(self.home_path))}" if named else "")
 
 
 def command(app: typer.Typer, name: str) -> Callable[[Command], Command]:

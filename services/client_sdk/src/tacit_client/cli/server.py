@@ -49,10 +49,11 @@ class Server:
 
     @contextmanager
     def owner(self, run: Run) -> Iterator[Owner]:
-        """Speak as the owner; address and key are remembered once that has worked."""
+        """Speak as the owner to a server that has the pinned key; remember both once it worked."""
         known = self.or_remembered(run)
         url, key = _needed(known.url, "--url"), checked_key(_needed(known.key, "--key"))
         with Owner(url, self._token(), key=key, network=Network(ca_bundle=run.ca_bundle)) as owner:
+            owner.check_key()
             yield owner
         known._remember(run)
 

@@ -1,33 +1,26 @@
 """Terms of a campaign as they are written on a command line."""
 
 import dataclasses
-import math
 import re
 from datetime import UTC, datetime, timedelta
 
+from tacit import command
 from tacit.protocol import Features
-from tacit.scores import APS, HPS, RAPS, SAPS, Margin, RandomizedAPS, Score, TopK
+from tacit.scores import NoiseRobust, Score
+from tacit.scores.registry import SCORES
 from tacit_client.cli.errors import BadOption
 
 _UNITS = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1)}
-_SCORES: dict[str, type[Score]] = {
-    kind.name: kind for kind in (HPS, APS, RandomizedAPS, RAPS, SAPS, TopK, Margin)
-}
+_SCORES = {name: kind for name, kind in SCORES.items() if kind is not NoiseRobust}
+"""Those whose parameters are numbers."""
 
 
 def whole_number(text: str) -> int:
     """An integer, which may be written like 1e6 or 10_000."""
     try:
-        return int(text)
+        return command.whole_number(text)
     except ValueError:
-        pass
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not number.is_integer():
-        raise BadOption(f"{text} is not a whole number.")
-    return int(number)
+        raise BadOption(f"{text} is not a whole number.") from None
 
 
 def score(text: str) -> Score:

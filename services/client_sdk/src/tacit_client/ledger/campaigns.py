@@ -78,10 +78,23 @@ def find_campaign(ledger: Ledger, prefix: str | None) -> JoinedCampaign:
     if len(found) == 1:
         return found[0]
     if not found:
-        raise NotJoined
+        raise not_joined(ledger)
     raise NotJoined(
         f"{len(found)} campaigns of this ledger are meant by that; name one by the beginning of"
         " its digest: " + ", ".join(campaign.digest[:12] for campaign in found) + "."
+    )
+
+
+def not_joined(ledger: Ledger) -> NotJoined:
+    """Why no campaign of the ledger was found, and what to do about it."""
+    joined = joined_campaigns(ledger)
+    if not joined:
+        return NotJoined("No campaign is joined yet: tacit join INVITATION.")
+    if any(campaign.state is Membership.JOINED for campaign in joined):
+        return NotJoined()
+    return NotJoined(
+        "All campaigns of this ledger are over for this site. Join another, or name one of them by"
+        " the beginning of its digest."
     )
 
 

@@ -12,6 +12,7 @@ from filelock import FileLock
 from filelock import Timeout as LockTimeout
 
 from tacit.protocol import Campaign
+from tacit_client.dates import SLACK
 from tacit_client.errors import LedgerCorrupt, LedgerError, LedgerInUse, LedgerRestored
 from tacit_client.home import Home
 from tacit_client.ledger.schema import migrate
@@ -34,7 +35,10 @@ class Meta:
     ledger: str
     secret: bytes
     sequence: int
+    latest: float
+    most_nano: int
     restored_floor: float | None
+    spent_floor: int
 
 
 class Ledger:
@@ -44,8 +48,15 @@ class Ledger:
     wait to be sent. A second process that opens it gets `LedgerInUse`.
     """
 
-    def __init__(self, home: Home, lock: FileLock, connection: sqlite3.Connection) -> None:
+    def __init__(
+        self,
+        home: Home,
+        lock: FileLock,
+        connection: sqlite3.Connection,
+        clock: Callable[[], float],
+    ) -> None:
         self.home = home
+        self.clock = clock
         self._lock = lock
         self._connection = connection
 
@@ -59,9 +70,9 @@ class Ledger:
         lock = _hold(place)
         try:
             with _sqlite_errors():
-                ledger = cls(place, lock, _connect(place))
+                ledger = cls(place, lock, _connect(place), clock)
                 try:
-                    ledger._compare_with_witness(migrate(ledger._connection), clock)
+                    ledger._compare_with_witness(migrate(ledger._connection))
                 except BaseException:
                     ledger._connection.close()
                     raise
@@ -84,7 +95,10 @@ class Ledger:
     @property
     def meta(self) -> Meta:
         """The ledger's identity, its secret and how far it is."""
-        (row,) = self.read("SELECT ledger, secret, sequence, restored_floor FROM meta")
+        (row,) = self.read(
+            "SELECT ledger, secret, sequence, latest, most_nano, restored_floor, spent_floor"
+            " FROM meta"
+        )
         return Meta(*row)
 
     def read(self, statement: str, parameters: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
@@ -109,7 +123,10 @@ class Ledger:
             try:
                 yield self._connection
                 if advances:
-                    self._connection.execute("UPDATE meta SET sequence = sequence + 1")
+                    self._connection.execute(
+                        "UPDATE meta SET sequence = sequence + 1, latest = max(latest, ?)",
+                        (float(self.clock()),),
+                    )
                 self._connection.execute("COMMIT")
             except BaseException:
                 if self._connection.in_transaction:
@@ -133,32 +150,54 @@ class Ledger:
         self.read("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def check_not_restored(self, campaign: Campaign) -> None:
-        """Refuse a campaign that was open when an old copy of this ledger was put in place."""
+        """Refuse a campaign that may have been drawn for when an old copy was put in place."""
         floor = self.meta.restored_floor
-        if floor is not None and campaign.opens.timestamp() <= floor:
+        if floor is not None and campaign.opens.timestamp() <= floor + SLACK:
             raise LedgerRestored
+
+    def check_witnessed(self) -> None:
+        """See that the witness knows of all that was drawn, before any of it leaves.
+
+        It was told after the drawing, but may not have been writable then.
+        """
+        witness, meta = Witness.read(self.home.witness), self.meta
+        if witness is not None and _is_ahead(witness, meta):
+            raise LedgerRestored
+        if witness is None or witness.sequence < meta.sequence:
+            self._tell_witness()
 
     def _tell_witness(self) -> None:
         meta = self.meta
-        Witness(meta.ledger, meta.sequence).write(self.home.witness)
+        told = Witness(meta.ledger, meta.sequence, meta.latest, meta.most_nano)
+        told.write(self.home.witness)
 
-    def _compare_with_witness(self, new: bool, clock: Callable[[], float]) -> None:
+    def _compare_with_witness(self, new: bool) -> None:
         """Notice an old copy: behind the witness, without one, or new where another one was."""
         witness, meta = Witness.read(self.home.witness), self.meta
-        if witness is None:
-            # Before anything was joined there is nothing that a copy could have forgotten.
-            restored = meta.sequence > 0
-        else:
-            restored = witness.ledger != meta.ledger or witness.sequence > meta.sequence
+        # Before anything was joined there is nothing that a copy could have forgotten.
+        restored = meta.sequence > 0 if witness is None else _is_ahead(witness, meta)
         if restored:
-            known = witness.sequence if witness is not None else 0
-            sequence = max(known, meta.sequence) + 1
-            with self.transaction("note restored copy") as connection:
-                connection.execute(
-                    "UPDATE meta SET restored_floor = ?, sequence = ?", (clock(), sequence)
-                )
+            self._note_restored(witness or Witness("", 0, 0.0, 0))
         if restored or new or witness is None or witness.sequence < meta.sequence:
             self._tell_witness()
+
+    def _note_restored(self, witness: Witness) -> None:
+        """Take what the witness remembers for all that the copy has forgotten.
+
+        Whose the forgotten spending is, nobody knows: so it counts as everybody's.
+        """
+        with self.transaction("note restored copy") as connection:
+            connection.execute(
+                "UPDATE meta SET sequence = max(sequence, ?1) + 1, latest = max(latest, ?2, ?3),"
+                " restored_floor = max(latest, ?2, ?3), spent_floor = max(spent_floor, ?4),"
+                " most_nano = max(most_nano, ?4)",
+                (witness.sequence, witness.time, float(self.clock()), witness.spent),
+            )
+
+
+def _is_ahead(witness: Witness, meta: Meta) -> bool:
+    """Whether the witness knows of what this ledger does not."""
+    return witness.ledger != meta.ledger or witness.sequence > meta.sequence
 
 
 def _hold(home: Home) -> FileLock:
@@ -193,5 +232,10 @@ def _sqlite_errors() -> Iterator[None]:
         raise LedgerError(f"The ledger cannot be read or written: {error}.") from error
     except sqlite3.IntegrityError:
         raise  # a rule of the ledger's own, which no user can break
+    except (sqlite3.ProgrammingError, sqlite3.InterfaceError) as error:
+        raise LedgerError(
+            "The ledger is closed, or used by two threads at once. Open it again, and use it in"
+            " one thread."
+        ) from error
     except sqlite3.DatabaseError as error:
         raise LedgerCorrupt from error

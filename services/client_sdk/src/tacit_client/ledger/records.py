@@ -8,6 +8,7 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit_client.errors import BadRecords
 from tacit_client.ledger.ledger import Ledger
 
 HASH_BYTES = 16
@@ -54,6 +55,23 @@ def candidates(
         yield np.array([position for (position,) in found], dtype=np.int64)
     finally:
         connection.execute("DELETE FROM temp.candidates")
+
+
+def check_persons(connection: sqlite3.Connection) -> None:
+    """Refuse candidates that were drawn as another person's, for whatever campaign.
+
+    Their ε would be spent from two accounts, and neither would know of the other.
+    """
+    count, first = connection.execute(
+        "SELECT count(*), min(position) FROM temp.candidates WHERE EXISTS (SELECT 1 FROM records"
+        " WHERE records.record = candidates.record AND records.person <> candidates.person)"
+    ).fetchone()
+    if count:
+        raise BadRecords(
+            f"The record of row {first} was drawn before as another person's, or with no person"
+            f" named ({count} such rows in all); nothing was drawn. Give a record with the same"
+            " person every time."
+        )
 
 
 def add_records(

@@ -10,8 +10,11 @@ CREATE TABLE meta (
     one INTEGER PRIMARY KEY CHECK (one = 1),
     ledger TEXT NOT NULL,
     secret BLOB NOT NULL CHECK (length(secret) = 32),
-    sequence INTEGER NOT NULL,
-    restored_floor REAL
+    sequence INTEGER NOT NULL DEFAULT 0,
+    latest REAL NOT NULL DEFAULT 0, -- the latest time of a joining, drawing or restoring
+    most_nano INTEGER NOT NULL DEFAULT 0, -- the most that one person has spent
+    restored_floor REAL,
+    spent_floor INTEGER NOT NULL DEFAULT 0 -- what everybody counts as having spent at least
 );
 CREATE TABLE campaigns (
     number INTEGER PRIMARY KEY,
@@ -44,10 +47,17 @@ CREATE TABLE records (
     upload INTEGER NOT NULL REFERENCES uploads (number),
     PRIMARY KEY (campaign, record)
 ) WITHOUT ROWID;
+CREATE INDEX records_over_campaigns ON records (record, person);
 CREATE TABLE spending (
     person BLOB PRIMARY KEY CHECK (length(person) = 16),
     nano INTEGER NOT NULL CHECK (nano > 0)
 ) WITHOUT ROWID;
+
+CREATE TRIGGER meta_only_grows BEFORE UPDATE ON meta
+WHEN NEW.sequence < OLD.sequence OR NEW.latest < OLD.latest OR NEW.most_nano < OLD.most_nano
+    OR NEW.spent_floor < OLD.spent_floor OR NEW.secret IS NOT OLD.secret
+    OR coalesce(NEW.restored_floor, 0) < coalesce(OLD.restored_floor, 0)
+BEGIN SELECT RAISE(ABORT, 'a ledger does not go back'); END;
 
 CREATE TRIGGER uploads_begin_drawn BEFORE INSERT ON uploads
 WHEN NEW.state <> 'drawn' OR NEW.body IS NULL
@@ -107,7 +117,8 @@ def migrate(connection: sqlite3.Connection) -> bool:
     statements = [*MIGRATIONS[version:], f"PRAGMA user_version = {len(MIGRATIONS)};"]
     if version == 0:
         identity, secret = secrets.token_hex(16), secrets.token_hex(32)
-        first = f"INSERT INTO meta VALUES (1, '{identity}', x'{secret}', 0, NULL);"  # noqa: S608 -- digits
+        columns = "INSERT INTO meta (one, ledger, secret)"
+        first = f"{columns} VALUES (1, '{identity}', x'{secret}');"
         statements.append(first)
     connection.executescript("\n".join(("BEGIN IMMEDIATE;", *statements, "COMMIT;")))
     return version == 0

@@ -14,28 +14,31 @@ class Spending:
 
     persons: int
     most_epsilon: float
+    least_epsilon: float
+    """What everybody counts as having spent: above 0 after an old copy was put in place."""
 
 
 def spending(ledger: Ledger) -> Spending:
     """The ledger's spending so far."""
-    ((persons, most),) = ledger.read("SELECT count(*), coalesce(max(nano), 0) FROM spending")
-    return Spending(persons, most / 10**9)
+    ((persons,),) = ledger.read("SELECT count(*) FROM spending")
+    meta = ledger.meta
+    return Spending(persons, meta.most_nano / 10**9, meta.spent_floor / 10**9)
 
 
 def check_budget(connection: sqlite3.Connection, nano: int, policy: Policy) -> None:
     """Refuse the candidates if any of their persons would go over the policy's maximum."""
     persons, records = connection.execute(
-        "SELECT count(*), coalesce(sum(asked.records), 0) FROM"
+        "SELECT count(*), coalesce(sum(asked.records), 0) FROM meta JOIN"
         " (SELECT person, count(*) AS records FROM temp.candidates GROUP BY person) AS asked"
-        " LEFT JOIN spending USING (person)"
-        " WHERE coalesce(spending.nano, 0) + asked.records * ? > ?",
+        " LEFT JOIN spending ON spending.person = asked.person"
+        " WHERE max(coalesce(spending.nano, 0), meta.spent_floor) + asked.records * ? > ?",
         (nano, policy.limit),
     ).fetchone()
     if persons:
         raise BudgetExceeded(
             f"{persons} persons with {records} of the records to be drawn would go over the"
             f" policy's ε of {policy.max_epsilon:g} per person; nothing was drawn. Leave their"
-            " records out, or give fewer records of each.",
+            " records out, or give fewer records of each." + _after_restoring(connection),
             persons=persons,
             records=records,
         )
@@ -45,7 +48,23 @@ def spend(connection: sqlite3.Connection, nano: int) -> None:
     """Add what the candidates spend to their persons' accounts."""
     connection.execute(
         "INSERT INTO spending (person, nano)"
-        " SELECT person, count(*) * ? FROM temp.candidates WHERE true GROUP BY person"
-        " ON CONFLICT (person) DO UPDATE SET nano = nano + excluded.nano",
+        " SELECT person, spent_floor + count(*) * ? FROM temp.candidates, meta"
+        " WHERE true GROUP BY person"
+        " ON CONFLICT (person) DO UPDATE"
+        " SET nano = max(nano - (SELECT spent_floor FROM meta), 0) + excluded.nano",
         (nano,),
+    )
+    connection.execute(
+        "UPDATE meta SET most_nano = max(most_nano, (SELECT max(nano) FROM spending"
+        " WHERE person IN (SELECT person FROM temp.candidates)))"
+    )
+
+
+def _after_restoring(connection: sqlite3.Connection) -> str:
+    (floor,) = connection.execute("SELECT spent_floor FROM meta").fetchone()
+    if not floor:
+        return ""
+    return (
+        f" Since an old copy of this ledger was put in place, everybody counts as having spent"
+        f" ε = {floor / 10**9:g}."
     )

@@ -2,19 +2,25 @@
 
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from math import isfinite
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from tacit_client.errors import LedgerError
 
 
 @dataclass(frozen=True)
 class Witness:
-    """Which ledger it was, and the number of its last joining or drawing."""
+    """Which ledger it was, and what a copy from before its last drawing would have forgotten."""
 
     ledger: str
     sequence: int
+    """The number of its last joining or drawing."""
+    time: float
+    """When that was, by the clock that was furthest ahead."""
+    spent: int
+    """The most that one person had spent, in units of 10⁻⁹ ε."""
 
     @classmethod
     def read(cls, path: Path) -> Self | None:
@@ -26,11 +32,17 @@ class Witness:
         except OSError as error:
             raise LedgerError(f"The ledger's witness cannot be read: {error.strerror}.") from error
         try:
-            fields = json.loads(content)
-            return cls(str(fields["ledger"]), int(fields["sequence"]))
-        except (ValueError, KeyError, TypeError):
+            return cls._of(json.loads(content))
+        except (ValueError, KeyError, TypeError, OverflowError):
             # A witness that says nothing vouches for nothing: the ledger counts as restored.
-            return cls("", 0)
+            return cls("", 0, 0.0, 0)
+
+    @classmethod
+    def _of(cls, fields: Any) -> Self:
+        sequence, time, spent = int(fields["sequence"]), float(fields["time"]), int(fields["spent"])
+        if not isfinite(time) or not 0 <= min(sequence, spent) <= max(sequence, spent) < 2**62:
+            raise ValueError
+        return cls(str(fields["ledger"]), sequence, time, spent)
 
     def write(self, path: Path) -> None:
         """Replace the file, durably: whole, either the old one or this one."""
@@ -38,7 +50,7 @@ class Witness:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             with temporary.open("w", encoding="utf-8") as file:
-                json.dump({"ledger": self.ledger, "sequence": self.sequence}, file)
+                json.dump(asdict(self), file)
                 file.flush()
                 os.fsync(file.fileno())
             temporary.replace(path)

@@ -4,13 +4,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from pydantic import ValidationError
 
+from tacit.planning import n_for_labels
 from tacit.protocol import Campaign, CampaignStatus, Features, Probabilities
-from tacit.protocol.wire import described
 from tacit_client.cli import terms
 from tacit_client.cli.confirming import Yes, confirm
-from tacit_client.cli.errors import BadOption
 from tacit_client.cli.output import short
 from tacit_client.cli.registering import Run, command
 from tacit_client.cli.server import Server
@@ -21,6 +19,7 @@ from tacit_client.cli.words import (
     status_line,
     status_table,
 )
+from tacit_client.terms import checked_terms
 
 Digest = Annotated[str, typer.Argument(help="The campaign's digest, or its beginning.")]
 
@@ -53,7 +52,7 @@ def create(  # noqa: PLR0913 -- the terms of a campaign are that many
     with server.owner(run) as owner:
         now = owner.server().time
         begins = now if opens is None else terms.moment(opens, now)
-        try:
+        with checked_terms():
             document = Campaign.of(
                 title=title,
                 owner=owner.token().name,
@@ -67,8 +66,7 @@ def create(  # noqa: PLR0913 -- the terms of a campaign are that many
                 opens=begins,
                 closes=terms.moment(closes, begins),
             )
-        except ValidationError as error:
-            raise BadOption(f"These terms make no campaign: {described(error)}") from None
+        _warn_of_too_few(run, document)
         digest = document.digest if dry_run else owner.publish(document).digest
         _show_created(run, document, digest, published=not dry_run)
 
@@ -79,7 +77,9 @@ def list_campaigns(run: Run, server: Server) -> None:
         found = owner.campaigns()
         run.screen.show(
             {"campaigns": [as_fields(status) for status in found]},
-            status_table(found) if found else "There are no campaigns yet: tacit campaign create",
+            status_table(found)
+            if found
+            else f"There are no campaigns yet: {run.spelled('campaign create')}",
         )
 
 
@@ -143,19 +143,41 @@ def _evidence(features: str | None, model: str | None) -> Probabilities | Featur
 
 
 def _show_created(run: Run, document: Campaign, digest: str, *, published: bool) -> None:
-    fields = {"campaign": digest, "published": published, "document": as_fields(document)}
+    fields = {
+        "campaign": digest,
+        "published": published,
+        "starred_needs": _starred_needs(document),
+        "document": as_fields(document),
+    }
     if not published:
         text = document.to_bytes().decode()
         run.screen.show(fields, text, "Dry run: nothing was published.")
         return
-    run.screen.show(
-        fields,
-        campaign_facts(document, digest),
+    run.screen.show(fields, campaign_facts(document, digest))
+    which = "" if document.delta is None else " --which starred"
+    get = f"threshold get {short(digest)}{which} --wait 3600 -o threshold.json"
+    run.screen.explain(
         "",
         "Invite each site; the operator makes its invitation on the server:",
         f"  tacit-aggregator invite --campaign {digest} --site NAME",
-        f"Then: tacit threshold get {short(digest)} --wait 3600 -o threshold.json",
+        f"Then: {run.spelled(get)}",
     )
+
+
+def _starred_needs(document: Campaign) -> int | None:
+    """The records from which there is a starred threshold; None without δ."""
+    if document.delta is None:
+        return None
+    return n_for_labels(document.alpha, document.channel.beta, document.delta)
+
+
+def _warn_of_too_few(run: Run, document: Campaign) -> None:
+    needed = _starred_needs(document)
+    if needed is not None and document.planned_n < needed:
+        run.screen.say(
+            f"Warning: with these α, δ and ε a starred threshold takes {needed:,} records, and"
+            f" {document.planned_n:,} are planned: there will be none. See tacit plan."
+        )
 
 
 def _show_status(run: Run, status: CampaignStatus) -> None:

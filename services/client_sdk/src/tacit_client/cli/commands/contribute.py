@@ -6,13 +6,14 @@ from typing import Annotated
 
 import typer
 
-from tacit_client import Contribution, Contributor, submit
+from tacit_client import Contribution, Contributor, Membership, submit
 from tacit_client.cli.dry_run import show_preview
 from tacit_client.cli.errors import BadOption
+from tacit_client.cli.exits import ExitCode
 from tacit_client.cli.files import Layout, Records, read_records
 from tacit_client.cli.invitations import read_invitation
 from tacit_client.cli.output import many, short
-from tacit_client.cli.registering import Run, command
+from tacit_client.cli.registering import Run, command, finish
 from tacit_client.drawing import MOST_RECORDS
 from tacit_client.transport import Network
 
@@ -53,7 +54,8 @@ def contribute(
     with Contributor.open(campaign, run.home, network=network) as contributor:
         if file is None:
             with run.screen.progress() as on_progress:
-                _show(run, contributor, contributor.resend(on_progress))
+                done = contributor.resend(on_progress)
+            _show(run, contributor, done)
             return
         records = _read(run, contributor, layout, file)
         if dry_run:
@@ -68,7 +70,7 @@ def contribute(
                 **records.evidence,
                 on_progress=on_progress,
             )
-        _show(run, contributor, done)
+        _show(run, contributor, done, _drawn(done))
 
 
 def export(
@@ -89,8 +91,11 @@ def export(
         run.screen.show(
             {"campaign": contributor.digest, "bundle": str(output), **asdict(done)},
             _drawn(done),
-            f"{output} holds {many(done.uploads, 'upload')}. Carry it to a machine with a network,"
-            f" and there: tacit submit {output.name} --invitation FILE",
+            f"{output} holds {many(done.uploads, 'upload')}.",
+        )
+        run.screen.explain(
+            "Carry it to a machine with a network, and there:"
+            f" tacit submit {output.name} --invitation FILE"
         )
 
 
@@ -116,8 +121,9 @@ def submit_bundle(
     run.screen.show(
         {"campaign": done.campaign, "receipt": str(target), "records": counts},
         _in_words(counts),
-        f"The receipt is in {target}. Carry it back, and there: tacit acknowledge {target.name}",
+        f"The receipt is in {target}.",
     )
+    run.screen.explain(f"Carry it back to the site, and there: tacit acknowledge {target.name}")
 
 
 def acknowledge(
@@ -130,7 +136,16 @@ def acknowledge(
     with Contributor.open(campaign, run.home) as contributor:
         found = contributor.acknowledge(receipt)
         counts = {state.value: count for state, count in found.items()}
-        run.screen.show({"campaign": contributor.digest, "records": counts}, _in_words(counts))
+        over = contributor.membership is Membership.ENDED
+        run.screen.show(
+            {
+                "campaign": contributor.digest,
+                "records": counts,
+                "membership": contributor.membership,
+            },
+            _in_words(counts),
+            *(["The closing date has passed: the campaign's key is erased."] if over else []),
+        )
 
 
 def register(app: typer.Typer) -> None:
@@ -148,16 +163,28 @@ def _read(run: Run, contributor: Contributor, layout: Layout, file: Path) -> Rec
     return records
 
 
-def _show(run: Run, contributor: Contributor, done: Contribution) -> None:
-    lines = [
-        _drawn(done),
-        f"{many(done.accepted, 'record')} in {many(done.uploads, 'upload')} accepted by"
-        f" {contributor.url}.",
-    ]
+def _show(run: Run, contributor: Contributor, done: Contribution, *first: str) -> None:
+    """What was sent and what became of it; an end of its own if all of it came too late."""
+    result = {"campaign": contributor.digest, **asdict(done)}
+    run.screen.show(result, *first, *_sent(done, contributor.url))
+    run.screen.explain(f"Next: {run.spelled(f'status {short(contributor.digest)}')}")
+    if done.late and not done.accepted:
+        finish(ExitCode.REFUSED_THERE)
+
+
+def _sent(done: Contribution, url: str) -> list[str]:
+    if not done.uploads:
+        return ["Nothing waits to be sent."]
+    lines = []
+    if done.accepted:
+        lines.append(f"{many(done.accepted, 'record')} accepted by {url}.")
     if done.late:
-        lines.append(f"{many(done.late, 'record')} came too late: the campaign takes no more.")
-    lines.append(f"Next: tacit status {short(contributor.digest)}")
-    run.screen.show({"campaign": contributor.digest, **asdict(done)}, *lines)
+        all_of = "" if done.accepted else "All "
+        lines.append(
+            f"{all_of}{many(done.late, 'record')} came too late: the campaign takes no more, and"
+            " they are not counted."
+        )
+    return lines
 
 
 def _drawn(done: Contribution) -> str:

@@ -23,8 +23,7 @@ def demo(
     """Run a campaign with five sites on this machine, and show what comes out."""
     if any(find_spec(package) is None for package in _NEEDED):
         raise MissingPart(
-            "The demo needs the aggregator, torch and scikit-learn: pip install"
-            " 'tacit-client[demo]'."
+            "The demo needs the aggregator, torch and scikit-learn: install tacit-client[demo]."
         )
     from tacit_client.demo import run as run_demo  # noqa: PLC0415 -- other commands do without
 

@@ -7,6 +7,7 @@ import typer
 from tacit_client.cli.checks import (
     Check,
     Endpoint,
+    State,
     check_endpoint,
     check_ledger,
     check_network,
@@ -41,7 +42,8 @@ def doctor(
     for endpoint in endpoints:
         checks += check_endpoint(endpoint, network)
     if not endpoints:
-        checks.append(Check("server", "not checked: no campaign is joined; --url names one"))
+        why = "no campaign goes on" if ledger.problem is None else "the ledger cannot be read"
+        checks.append(Check.skipped("server", f"{why}; --url names one to look at"))
     _show(run, checks)
 
 
@@ -49,10 +51,11 @@ def _show(run: Run, checks: list[Check]) -> None:
     problems = [check for check in checks if check.problem is not None]
     document = {
         "ok": not problems,
+        "not_checked": [check.name for check in checks if check.state is State.NOT_CHECKED],
         "checks": [
             {
                 "name": check.name,
-                "ok": check.problem is None,
+                "state": check.state,
                 "found": check.found,
                 "problem": check.problem,
                 "fix": check.fix,
@@ -61,7 +64,11 @@ def _show(run: Run, checks: list[Check]) -> None:
         ],
     }
     rows = [
-        (check.name, "ok" if check.problem is None else "PROBLEM", check.problem or check.found)
+        (
+            check.name,
+            check.state.upper() if check.state is State.PROBLEM else check.state,
+            check.problem or check.found,
+        )
         for check in checks
     ]
     fixes = [f"{check.name}: {check.fix}" for check in problems]

@@ -15,6 +15,8 @@ from tacit_client.cli.words import campaign_facts
 from tacit_client.errors import PolicyRefused
 from tacit_client.transport import Network
 
+NOT_TOLD = "The server was not told, and still expects records: tell the campaign's owner."
+
 
 def join(
     run: Run,
@@ -58,14 +60,12 @@ def join(
             "leaves": contributor.campaign.evidence.kind,
             "notice": contributor.notice,
         }
-        following = "contribute FILE --dry-run" if campaign is None else "export FILE -o BUNDLE"
-        run.screen.show(
-            document,
-            campaign_facts(contributor.campaign, contributor.digest),
-            "",
-            contributor.notice,
-            f"Joined as {contributor.site}. Next: tacit {following}",
+        run.screen.explain(
+            campaign_facts(contributor.campaign, contributor.digest), "", contributor.notice
         )
+        run.screen.show(document, f"Joined as {contributor.site}.")
+        following = "contribute FILE --dry-run" if campaign is None else "export FILE -o BUNDLE"
+        run.screen.explain(f"Next: {run.spelled(following)}")
 
 
 def leave(
@@ -74,19 +74,24 @@ def leave(
         str | None, typer.Argument(help="The beginning of its digest; not needed for the only one.")
     ] = None,
     *,
+    offline: Annotated[
+        bool, typer.Option("--offline", help="Erase the key here without telling the server.")
+    ] = False,
     yes: Yes = False,
 ) -> None:
     """Leave a campaign: what was accepted stays counted, its key is erased here."""
     network = Network(ca_bundle=run.ca_bundle)
     with Contributor.open(campaign, run.home, network=network) as contributor:
-        if contributor.membership is Membership.JOINED:
+        joined = contributor.membership is Membership.JOINED
+        if joined:
             confirm(run, f"Leave {contributor.campaign.title}, {short(contributor.digest)}?", yes)
-        contributor.leave()
+        contributor.leave(offline=offline)
         counts = {state.value: count for state, count in contributor.outbox.counts().items()}
         run.screen.show(
             {"campaign": contributor.digest, "state": contributor.membership, "records": counts},
             f"{contributor.campaign.title}: {contributor.membership}. What was accepted stays"
             " counted, what was spent stays spent; the campaign's key is erased.",
+            *([NOT_TOLD] if joined and offline else []),
         )
 
 

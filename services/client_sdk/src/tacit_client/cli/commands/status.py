@@ -12,9 +12,12 @@ from tacit_client.cli.exits import exit_code, sentence
 from tacit_client.cli.output import facts, short, table
 from tacit_client.cli.registering import Run, command, finish
 from tacit_client.cli.words import as_fields, status_line
-from tacit_client.errors import NotJoined, TacitClientError
+from tacit_client.errors import TacitClientError
 from tacit_client.ledger import JoinedCampaign, find_campaign, joined_campaigns, spending
+from tacit_client.ledger.campaigns import not_joined
 from tacit_client.transport import Network
+
+UNKNOWN = "what was spent without a witness is not known"
 
 _OVER = frozenset({CampaignState.CLOSED, CampaignState.ABANDONED})
 
@@ -81,7 +84,7 @@ def status(
         {"campaigns": [standing.fields() for standing in standings]},
         table(headings, rows, numbers="records,accepted,counted")
         if rows
-        else "No campaign is joined yet: tacit join INVITATION",
+        else f"No campaign is joined yet: {run.spelled('join INVITATION')}",
     )
     failed = next((each.error for each in standings if each.error is not None), None)
     if failed is not None:
@@ -95,7 +98,7 @@ def ledger_show(run: Run, campaign: Beginning = None) -> None:
         policy = run.home.policy()
         joined = joined_campaigns(ledger, campaign or "")
         if campaign and not joined:
-            raise NotJoined
+            raise not_joined(ledger)
         entries = [_entry(ledger, each) for each in joined]
         restored = ledger.meta.restored_floor is not None
     document = {
@@ -103,6 +106,7 @@ def ledger_show(run: Run, campaign: Beginning = None) -> None:
         "restored": restored,
         "persons": spent.persons,
         "most_epsilon": spent.most_epsilon,
+        "least_epsilon": spent.least_epsilon,
         "max_epsilon": policy.max_epsilon,
         "may_leave": sorted(policy.may_leave),
         "campaigns": entries,
@@ -127,7 +131,10 @@ def ledger_show(run: Run, campaign: Beginning = None) -> None:
                 ("most ε of one", f"{spent.most_epsilon:g} of {policy.max_epsilon:g} allowed"),
                 ("may leave", ", ".join(sorted(policy.may_leave)) or "nothing but labels"),
                 *(
-                    [("restored", "this ledger is an old copy; see tacit doctor")]
+                    [
+                        ("restored", "this ledger is an old copy; see tacit doctor"),
+                        ("least ε of one", f"{spent.least_epsilon:g}, since the copy; {UNKNOWN}"),
+                    ]
                     if restored
                     else []
                 ),
@@ -149,8 +156,8 @@ def register(app: typer.Typer) -> None:
 def _digests(run: Run, beginning: str | None) -> list[str]:
     with Ledger.open(run.home) as ledger:
         found = joined_campaigns(ledger, beginning or "")
-    if beginning and not found:
-        raise NotJoined
+        if beginning and not found:
+            raise not_joined(ledger)
     return [each.digest for each in found]
 
 

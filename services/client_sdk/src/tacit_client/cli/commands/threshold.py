@@ -11,13 +11,15 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
+from tacit.conformal import NotCertifiable
 from tacit.protocol import ThresholdKind
 from tacit_client import VerifiedThreshold, verify_threshold
 from tacit_client.cli.errors import BadOption
+from tacit_client.cli.exits import ExitCode
 from tacit_client.cli.files import Table, read_table
 from tacit_client.cli.files.layout import EvidenceLayout
 from tacit_client.cli.output import table
-from tacit_client.cli.registering import Run, command
+from tacit_client.cli.registering import Run, command, finish
 from tacit_client.cli.server import Server, checked_key
 from tacit_client.cli.words import as_fields, threshold_facts
 
@@ -25,6 +27,10 @@ _SHOWN = 10
 _RANDOMIZED = (
     "The score is randomized: the sets were made with fresh random numbers, and differ when made"
     " again."
+)
+_NOT_FINAL = (
+    "Warning: this threshold is not final. It is of the records that were counted when it was"
+    " fetched, and the campaign went on; tacit threshold get --wait SECONDS fetches the final one."
 )
 
 Key = Annotated[
@@ -44,7 +50,8 @@ def get(
         ThresholdKind, typer.Option(help="nominal: so far. starred: once, at the planned end.")
     ] = ThresholdKind.NOMINAL,
     wait: Annotated[
-        float | None, typer.Option(help="Seconds to wait for it, if it is not there yet.", min=0)
+        float | None,
+        typer.Option(help="Seconds to wait until the campaign is over. Default: as of now.", min=0),
     ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Save it, with its signatures.")
@@ -58,6 +65,8 @@ def get(
             found.save(output)
             run.screen.say(f"The signed threshold is in {output}.")
         _show(run, found)
+    if isinstance(found.outcome, NotCertifiable):
+        finish(ExitCode.REFUSED_THERE)
 
 
 def verify(
@@ -67,7 +76,7 @@ def verify(
     key: Key = None,
     campaign: Annotated[
         str | None,
-        typer.Option(help="The digest that the campaign must have, or its signed document."),
+        typer.Option(help="The digest it must be of, 12 digits or more; or the signed document."),
     ] = None,
 ) -> None:
     """Verify a saved threshold: signatures, campaign and every term."""
@@ -88,6 +97,8 @@ def predict(
     """Make prediction sets for new records with a verified threshold."""
     verified = VerifiedThreshold.load(threshold, key=_key(run, key))
     classes = verified.document.classes
+    if not verified.document.final:
+        run.screen.say(_NOT_FINAL)
     found = read_table(file, classes, layout)
     uniforms = None
     if verified.calibration.score.randomized:
@@ -97,7 +108,7 @@ def predict(
     named = [[classes[index] for index in np.flatnonzero(row)] for row in sets]
     if output is not None:
         _write(output, found, named)
-    _show_sets(run, found, sets, named, output)
+    _show_sets(run, found, sets, named, output, final=verified.document.final)
 
 
 def register(app: typer.Typer) -> None:
@@ -120,6 +131,11 @@ def _show(run: Run, found: VerifiedThreshold) -> None:
     run.screen.show(
         {"verified": True, "key": found.key, "threshold": as_fields(found.document)},
         threshold_facts(found.document),
+        *(
+            ("There is no threshold to use: there were too few records.",)
+            if isinstance(found.outcome, NotCertifiable)
+            else ()
+        ),
         f"Verified: signed by the pinned key {found.key[:12]}, with the terms of its campaign.",
     )
 
@@ -160,11 +176,14 @@ def _show_sets(
     sets: NDArray[np.bool_],
     named: list[list[str]],
     output: Path | None,
+    *,
+    final: bool,
 ) -> None:
     sizes = Counter(int(size) for size in sets.sum(axis=1))
     heading, names = _names(found)
     document: dict[str, Any] = {
         "records": len(named),
+        "final": final,
         "mean_size": float(sets.sum(axis=1).mean()),
         "sizes": {str(size): count for size, count in sorted(sizes.items())},
     }

@@ -4,6 +4,7 @@ import numpy as np
 
 from tacit_client.cli.errors import BadFile
 from tacit_client.cli.files.source import Array, Source
+from tacit_client.records import normal_name
 
 NO_IDS = (
     "A record's id is what keeps its label from being randomized twice, so row numbers will not"
@@ -19,8 +20,7 @@ def record_ids(source: Source, name: str | None) -> Array:
             f"{source.path.name} has no {source.column} named id; it has: {source.listing()}. "
             + NO_IDS.format(column=source.column)
         )
-    ids = source.values(column)
-    _no_blanks(source, ids, "id")
+    ids = _normal(source, source.values(column), "id")
     _no_repetition(source, ids)
     return ids
 
@@ -30,14 +30,24 @@ def person_ids(source: Source, name: str | None) -> Array | None:
     column = name or find(source, "person", "persons")
     if column is None:
         return None
-    persons = source.values(column)
-    _no_blanks(source, persons, "person")
-    return persons
+    return _normal(source, source.values(column), "person")
 
 
 def find(source: Source, *names: str) -> str | None:
     """The first of these names that the file has."""
     return next((name for name in names if name in source.names), None)
+
+
+def _normal(source: Source, ids: Array, what: str) -> Array:
+    """The names in their one spelling, so that no record has two."""
+    _no_blanks(source, ids, what)
+    names = [normal_name(str(name)) for name in ids]
+    if None in names:
+        raise BadFile(
+            f"The {what} in {source.place(names.index(None))} of {source.path.name} has a character"
+            " that cannot be seen. Two spellings of a name would be two records: take it out."
+        )
+    return np.array(names, dtype=str)
 
 
 def _no_blanks(source: Source, ids: Array, what: str) -> None:

@@ -21,7 +21,7 @@ class ParquetSource(Source):
             parquet: Any = import_module("pyarrow.parquet")
         except ImportError:
             raise MissingPart(
-                "Reading Parquet needs pyarrow: pip install 'tacit-client[parquet]'."
+                "Reading Parquet needs pyarrow: install tacit-client[parquet]."
             ) from None
         try:
             self._table = parquet.ParquetFile(path).read()
