@@ -126,7 +126,9 @@ def test_events_that_ask_for_the_operator_are_events_of_the_log() -> None:
     rows = re.findall(r"^\| (`.*?`) \|", table, re.MULTILINE)
     shown = {event for row in rows for event in re.findall(r"`([a-z ]+)`", row)}
     sources = (ROOT / "services/aggregator/src").rglob("*.py")
-    logged = set(re.findall(r'_log\.\w+\(\s*"([a-z ]+)"', "".join(map(Path.read_text, sources))))
+    logged = set(
+        re.findall(r'_log(?:\(\))?\.\w+\(\s*"([a-z ]+)"', "".join(map(Path.read_text, sources)))
+    )
     assert shown
     assert shown <= logged
 

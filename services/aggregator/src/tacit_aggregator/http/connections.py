@@ -86,11 +86,11 @@ class Connection(HttpToolsProtocol):
 
     def _wait(self) -> None:
         """Wait for a head, but not for ever; a whole request in one piece costs no timer."""
-        refused = self.cycle is not None and self.cycle.response_complete
-        waits = self._in_head or self.cycle is None or refused
+        head = self._in_head or self.cycle is None
+        waits = head or self.cycle.response_complete
         if waits and self._deadline is None:
-            # The rest of a body that was refused may be long; it is read and thrown away.
-            seconds = self.timeout_keep_alive if refused else self.head_seconds
+            # Without a head it is the rest of a body that was refused: read and thrown away.
+            seconds = self.head_seconds if head else self.timeout_keep_alive
             self._deadline = self.loop.call_later(seconds, self._give_up)
         elif not waits and self._deadline is not None:
             self._deadline.cancel()

@@ -102,5 +102,6 @@ def sentence(error: BaseException) -> str:
         return f"{place}: {error.strerror or type(error).__name__}. Check its name and permissions."
     if isinstance(error, NotReady):
         when = "" if error.retry_after is None else f" in {error.retry_after:.0f} s"
-        return f"{error.problem.detail} Ask again{when}, or wait for the campaign's end with --wait SECONDS."
+        wait = "wait for the campaign's end with --wait SECONDS"
+        return f"{error.problem.detail} Ask again{when}, or {wait}."
     return " ".join(str(error).split())
