@@ -169,7 +169,7 @@ class Counting:
             return
         batch = Batch((Group(row.campaign, row.site, row.evidence_dtype, [row]),), number)
         if row.attempts >= _MOST_ATTEMPTS:
-            reason = f"Scoring it ended the worker process or took too long, {row.attempts} times."
+            reason = f"Scoring it ended the worker, failed or took too long, {row.attempts} times."
             self._fold([(batch.groups[0], nothing_but(reason, 1))])
         else:
             self._submit(batch, alone=True)
