@@ -80,7 +80,7 @@ class _Connection(asyncio.Protocol):
             else:
                 self._answer.set_exception(RuntimeError(f"not accepted: {head!r}"))
 
-    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 -- of asyncio
         if not self._answer.done():
             self._answer.set_exception(ConnectionError("the server hung up"))
 

@@ -30,7 +30,7 @@ def content(database: Path) -> dict[str, list[tuple[Any, ...]]]:
             name
             for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
         ]
-        return {name: connection.execute(f"SELECT * FROM {name}").fetchall() for name in tables}  # noqa: S608
+        return {name: connection.execute(f"SELECT * FROM {name}").fetchall() for name in tables}  # noqa: S608 -- our tables
 
 
 def killed_then_again(

@@ -57,7 +57,7 @@ def create(owner: Owner, title: str = "three classes", **terms: float) -> Opened
         title=title,
         classes=["c0", "c1", "c2"],
         closes=timedelta(hours=1),
-        **{"epsilon": 1.0, "alpha": 0.1, "planned_n": 1000, **terms},  # type: ignore[arg-type]
+        **{"epsilon": 1.0, "alpha": 0.1, "planned_n": 1000, **terms},  # type: ignore[arg-type]  # any terms
     )
 
 

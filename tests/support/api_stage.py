@@ -50,7 +50,7 @@ class Attempt:
 
     def wrong(self, what: str, *problems: str, **changes: object) -> "Attempt":
         """The same with one thing wrong."""
-        return replace(self, what=what, problems=frozenset(problems), **changes)  # type: ignore[arg-type]
+        return replace(self, what=what, problems=frozenset(problems), **changes)  # type: ignore[arg-type]  # any terms
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class Stage:
         return self.read[version]
 
     def _rows(self, table: str) -> list[str]:
-        return sorted(map(repr, self.database.execute(f"SELECT * FROM {table}")))  # noqa: S608
+        return sorted(map(repr, self.database.execute(f"SELECT * FROM {table}")))  # noqa: S608 -- our tables
 
 
 @contextmanager

@@ -101,29 +101,29 @@ def set_trap(kill: Kill) -> None:
 def _trap_database(trap: Trap) -> None:
     from tacit_aggregator.database.engine import Database  # noqa: PLC0415 -- one room, one package
 
-    setattr(Database, "transaction", trap.transactions(Database.transaction))  # noqa: B010
-    setattr(Database, "erase_log", trap.around("erase log", Database.erase_log))  # noqa: B010
+    setattr(Database, "transaction", trap.transactions(Database.transaction))  # noqa: B010 -- mypy
+    setattr(Database, "erase_log", trap.around("erase log", Database.erase_log))  # noqa: B010 -- mypy
     # The one file that `migrate` opens so: on both sides of it, it is there and still empty.
-    setattr(os, "fdopen", trap.around("write secret", os.fdopen))  # noqa: B010
+    setattr(os, "fdopen", trap.around("write secret", os.fdopen))  # noqa: B010 -- mypy
 
 
 def _trap_ledger(trap: Trap) -> None:
-    from tacit_client.ledger import ledger, schema, witness  # noqa: PLC0415
+    from tacit_client.ledger import ledger, schema, witness  # noqa: PLC0415 -- loads slowly
 
     made = ledger.Ledger
-    setattr(made, "transaction", trap.transactions(made.transaction))  # noqa: B010
-    setattr(made, "erase_log", trap.around("erase log", made.erase_log))  # noqa: B010
-    setattr(ledger, "migrate", trap.around("make ledger", schema.migrate))  # noqa: B010
+    setattr(made, "transaction", trap.transactions(made.transaction))  # noqa: B010 -- mypy
+    setattr(made, "erase_log", trap.around("erase log", made.erase_log))  # noqa: B010 -- mypy
+    setattr(ledger, "migrate", trap.around("make ledger", schema.migrate))  # noqa: B010 -- mypy
     written = trap.around("write witness", witness.Witness.write)
-    setattr(witness.Witness, "write", written)  # noqa: B010
+    setattr(witness.Witness, "write", written)  # noqa: B010 -- mypy
     # How the witness and the policy are written: a whole new file takes the old one's place.
-    setattr(Path, "replace", trap.around("replace file", Path.replace))  # noqa: B010
+    setattr(Path, "replace", trap.around("replace file", Path.replace))  # noqa: B010 -- mypy
 
 
 def _trap_transport(trap: Trap) -> None:
-    from tacit_client.transport import Transport  # noqa: PLC0415
+    from tacit_client.transport import Transport  # noqa: PLC0415 -- loads slowly
 
-    setattr(Transport, "send", trap.around(None, Transport.send))  # noqa: B010
+    setattr(Transport, "send", trap.around(None, Transport.send))  # noqa: B010 -- mypy
 
 
 def main() -> None:

@@ -35,7 +35,7 @@ MODULE = "tests.support.tiny_models:"
 
 def examined(
     path: Path,
-    format: Format,  # noqa: A002
+    format: Format,  # noqa: A002 -- its name
     *,
     module: str | None = MODULE + "Linear",
     dtype: Dtype = "uint8",
@@ -51,7 +51,7 @@ def weights(folder: Path) -> Path:
     return tiny_models.save_safetensors(folder / "m.safetensors")
 
 
-def saved(folder: Path, format: Format) -> Path:  # noqa: A002
+def saved(folder: Path, format: Format) -> Path:  # noqa: A002 -- its name
     file = folder / f"m.{format}"
     if format == "pt2":
         return tiny_models.save_pt2(file)
@@ -65,7 +65,7 @@ def features(rows: int) -> NDArray[np.uint8]:
 @pytest.mark.parametrize("format", ["pt2", "onnx", "safetensors"])
 def test_a_model_in_every_format_gives_the_softmax_of_its_logits(
     tmp_path: Path,
-    format: Format,  # noqa: A002
+    format: Format,  # noqa: A002 -- its name
 ) -> None:
     model = examined(saved(tmp_path, format), format)
     assert model.classes == tiny_models.CLASSES
@@ -129,7 +129,7 @@ def test_onnx_weights_in_another_file_are_refused_inside_a_subgraph_too(tmp_path
 @pytest.mark.parametrize("format", ["pt2", "onnx"])
 def test_a_model_for_a_fixed_number_of_records_is_refused(
     tmp_path: Path,
-    format: Format,  # noqa: A002
+    format: Format,  # noqa: A002 -- its name
 ) -> None:
     if format == "pt2":
         file = tiny_models.save_pt2(tmp_path / "m.pt2", any_number=False)
@@ -160,7 +160,7 @@ def test_what_a_model_makes_of_features_is_checked_and_never_shown(tmp_path: Pat
     with pytest.raises(ModelMisbehaved) as raised:
         load(model)(batch)
     assert "255" not in str(raised.value)
-    assert str(pickle.loads(pickle.dumps(raised.value))) == str(raised.value)  # noqa: S301
+    assert str(pickle.loads(pickle.dumps(raised.value))) == str(raised.value)  # noqa: S301 -- our own
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_weights_that_do_not_fit_the_module_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("format", ["pt2", "onnx", "safetensors"])
-def test_a_file_that_is_no_model_is_refused(tmp_path: Path, format: Format) -> None:  # noqa: A002
+def test_a_file_that_is_no_model_is_refused(tmp_path: Path, format: Format) -> None:  # noqa: A002 -- its name
     (tmp_path / "m").write_bytes(b"this is no model")
     with pytest.raises(ModelNotLoadable, match=f"as {format}"):
         examined(tmp_path / "m", format)
@@ -233,7 +233,7 @@ def test_a_registered_model_is_found_as_it_was_examined(
         assert service.find(connection, model.digest) == model
         assert service.find(connection, "0" * 64) is None
         assert service.list_models(connection) == (model,)
-    assert pickle.loads(pickle.dumps(model)) == model  # noqa: S301
+    assert pickle.loads(pickle.dumps(model)) == model  # noqa: S301 -- our own
 
 
 def test_the_same_file_with_other_settings_is_refused(

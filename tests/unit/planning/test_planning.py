@@ -116,7 +116,7 @@ def test_a_recommended_method_is_certifiable_whenever_one_of_them_is(
 
 
 def test_levels_may_be_fractions() -> None:
-    exact = plan_labels(5000, 10, 1, Fraction(1, 10), 0.05)  # type: ignore[arg-type]
+    exact = plan_labels(5000, 10, 1, Fraction(1, 10), 0.05)  # type: ignore[arg-type]  # any terms
     assert exact == plan_labels(5000, 10, 1, 0.1, 0.05)
 
 

@@ -5,7 +5,7 @@ docs/protocol.md describes it for other implementations; tests/vectors has examp
 
 try:
     import pydantic  # noqa: F401 -- only to say what is missing
-    import rfc8785  # noqa: F401
+    import rfc8785  # noqa: F401 -- the same
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
         "tacit.protocol needs pydantic and rfc8785: install tacit with its extra, tacit[protocol]"

@@ -55,7 +55,7 @@ def options(
 def serve() -> None:
     """Serve the API until SIGTERM or Ctrl-C; a second signal quits at once."""
     # The other commands need not wait until the server is imported.
-    from tacit_aggregator.serving import serve as serve_until_stopped  # noqa: PLC0415
+    from tacit_aggregator.serving import serve as serve_until_stopped  # noqa: PLC0415 -- loads slowly
 
     serve_until_stopped(settings_from_environment())
 

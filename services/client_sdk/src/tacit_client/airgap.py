@@ -198,6 +198,7 @@ def _read(archive: zipfile.ZipFile, name: str, most: int) -> bytes:
         if archive.getinfo(name).file_size > most:
             raise BadBundle
         return archive.read(name)
+    # zipfile says "not implemented" of a compression that it does not know.
     except (KeyError, zipfile.BadZipFile, OSError, NotImplementedError):
         raise BadBundle from None
 

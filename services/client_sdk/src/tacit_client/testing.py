@@ -43,7 +43,7 @@ class RunningAggregator:
         if importlib.util.find_spec("tacit_aggregator") is None:
             raise AggregatorNotInstalled
         self._temporary = None if directory else tempfile.TemporaryDirectory(prefix="tacit-")
-        self.directory = Path(directory or self._temporary.name)  # type: ignore[union-attr]
+        self.directory = Path(directory or self._temporary.name)  # type: ignore[union-attr]  # one of both is
         self._settings = dict(settings or {})
         self._patience = patience
         self._port = 0

@@ -27,7 +27,7 @@ class Connection(HttpToolsProtocol):
     _earlier: tuple[RequestResponseCycle, ...] = ()
     """Requests that were not answered yet when the next one came."""
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         """Somebody has come; refused at once if there are too many."""
         super().connection_made(transport)
         most = self.limit_concurrency

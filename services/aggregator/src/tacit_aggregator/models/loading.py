@@ -77,10 +77,10 @@ def _network(model: RegisteredModel) -> Network:
     content = model.content()
     try:
         if model.format == "onnx":
-            from tacit_aggregator.models.onnx_network import onnx_network  # noqa: PLC0415
+            from tacit_aggregator.models.onnx_network import onnx_network  # noqa: PLC0415 -- loads slowly
 
             return onnx_network(content, model)
-        from tacit_aggregator.models import torch_network  # noqa: PLC0415
+        from tacit_aggregator.models import torch_network  # noqa: PLC0415 -- loads slowly
 
         if model.format == "pt2":
             return torch_network.pt2_network(content)
