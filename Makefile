@@ -7,6 +7,8 @@ TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 ARGS ?=
 
 export TORCH_INDEX
+# Every test and the demo start many processes: each would compile our packages anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 IN_VENV := .venv/bin/python
 READY := .venv/ready
@@ -20,17 +22,19 @@ help: ## Show this list
 	@echo
 	@echo '  ARGS="…" adds arguments (make test ARGS="-k sketch"); PYTHON=… names the Python to build .venv with.'
 
-demo: $(READY) ## Run a whole campaign on this machine: aggregator, five sites, owner
+demo: $(READY) ## Run two whole campaigns on this machine: aggregator, five sites, owner
 	@$(IN_VENV) -m tacit_client.cli demo $(ARGS)
 
-# One thread in each of the two test processes: two thread pools on the same cores get in each other's way.
+# One thread in each test process: thread pools on the same cores get in each other's way. Three on two cores, for a process
+# often waits for the servers it has started; whichever has nothing left to do takes tests from the others.
 test test-long: export OMP_NUM_THREADS := 1
+test test-long: SPREAD := -n 3 --dist worksteal
 
 test: $(READY) ## Run the tests, all but the long ones
-	@$(IN_VENV) -m pytest -n 2 -m "not long" $(ARGS)
+	@$(IN_VENV) -m pytest $(SPREAD) -m "not long" $(ARGS)
 
 test-long: $(READY) ## Run the long tests
-	@$(IN_VENV) -m pytest -n 2 -m long $(ARGS)
+	@$(IN_VENV) -m pytest $(SPREAD) -m long $(ARGS)
 
 lint: $(READY) ## Check style, format and types
 	@$(IN_VENV) -m ruff check .

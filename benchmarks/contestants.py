@@ -46,22 +46,26 @@ class Bare:
 
     pid: int
     port: int
+    path: str = "/uploads"
 
     def load(self, bodies: Sequence[Body], connections: int) -> Load:
-        """These uploads, to the one address that it has."""
-        requests = [request("PUT", "/uploads", {}, body.content) for body in bodies]
+        """These uploads, to the one address that it has for their kind."""
+        requests = [request("PUT", self.path, {}, body.content) for body in bodies]
         return Load(self.port, connections, requests)
 
 
 @dataclass(frozen=True)
 class Tacit:
-    """The aggregator, as one site sees it: done when its campaign has counted so many records."""
+    """The aggregator, as one site sees it: done when its campaign has counted so many records.
+
+    Of answers it is None: their bits are counted before they are answered.
+    """
 
     pid: int
     port: int
     campaign: str
     token: str
-    counted: int
+    counted: int | None
 
     def load(self, bodies: Sequence[Body], connections: int) -> Load:
         """These uploads, each to its address, with the site's token."""
@@ -71,15 +75,23 @@ class Tacit:
             request("PUT", f"{campaign}/uploads/{body.upload}", headers, body.content)
             for body in bodies
         ]
+        if self.counted is None:
+            return Load(self.port, connections, requests)
         question = request("GET", f"{campaign}/status", headers)
         return Load(self.port, connections, requests, Counted(question, self.counted))
 
 
 def enrolled(
-    aggregator: RunningAggregator, campaign: str, site: str, *, records: int, before: int
+    aggregator: RunningAggregator,
+    database_url: str,
+    campaign: str,
+    site: str,
+    *,
+    records: int,
+    counted: int | None,
 ) -> Tacit:
-    """The aggregator for a new site of so many records, `before` having come from others."""
-    database = Database(f"sqlite:///{aggregator.database}")
+    """The aggregator for a new site of so many records."""
+    database = Database(database_url)
     try:
         with database.transaction("benchmark token") as connection:
             who = (connection, Role.CONTRIBUTOR, site)
@@ -89,13 +101,13 @@ def enrolled(
     with Api(aggregator.url, token) as api:
         api.enrol(campaign, records)
     port = int(aggregator.url.rpartition(":")[2])
-    return Tacit(aggregator.pid or 0, port, campaign, token, before + records)
+    return Tacit(aggregator.pid or 0, port, campaign, token, counted)
 
 
 @contextmanager
-def running_bare(database: Path) -> Iterator[Bare]:
-    """The bare endpoint as a process, until the block ends."""
-    command = [sys.executable, str(BARE_PROGRAM), str(database)]
+def running_bare(database: str) -> Iterator[Bare]:
+    """The bare endpoint as a process, until the block ends; on a SQLite file or a URL."""
+    command = [sys.executable, str(BARE_PROGRAM), database]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None  # noqa: S101  (a pipe was asked for)
         try:

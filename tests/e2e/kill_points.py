@@ -1,7 +1,7 @@
 """The kill points: every commit and every request of the product, and the story that reaches it.
 
-Each is passed twice by the tests: killed just before it and just after it. `test_kill_points.py`
-compares this table with the sources, so that a new commit or request needs a line here.
+Each is passed twice by the tests: killed just before it and just after it; before it by
+`make test-long`, but for the points of rounds. `test_kill_points.py` compares this table with the sources, so that a new commit or request needs a line here.
 """
 
 from dataclasses import dataclass
@@ -23,6 +23,8 @@ class Story(StrEnum):
     HEARS_OF_THE_END = "a site hears that its campaign is over"
     LEAVES = "a site leaves"
     FINDS_AN_OLD_COPY = "a site finds that its ledger is an old copy"
+    ANSWERS = "a site answers in rounds"
+    RUNS_A_MODEL = "a site runs the model of a score campaign"
     CREATES = "an owner creates a campaign"
     CLOSES = "an owner closes a campaign"
     ABANDONS = "an owner abandons a campaign"
@@ -35,6 +37,10 @@ class Story(StrEnum):
     ENDS_BY_DATE = "the aggregator ends a campaign by its date"
     RETRIES = "the aggregator tries an upload again that ended a worker"
     RECOVERS = "the aggregator starts from a backup without the reports that waited"
+    SERVES_ROUNDS = "the aggregator serves sites that answer in rounds"
+    EXTENDS_A_ROUND = "the aggregator extends a round"
+    ENDS_A_SEARCH = "the aggregator serves an owner who closes a score campaign"
+    DROPS_A_ROUND = "the aggregator serves an owner who abandons a score campaign"
     MIGRATES = "the operator migrates"
     MINTS = "the operator mints a token"
     REVOKES = "the operator revokes a token"
@@ -42,6 +48,16 @@ class Story(StrEnum):
     ROTATES = "the operator rotates the signing key"
     REGISTERS = "the operator registers a model"
     REMOVES = "the operator removes a model"
+
+
+OF_ROUNDS = (
+    Story.ANSWERS,
+    Story.RUNS_A_MODEL,
+    Story.SERVES_ROUNDS,
+    Story.EXTENDS_A_ROUND,
+    Story.ENDS_A_SEARCH,
+    Story.DROPS_A_ROUND,
+)
 
 
 @dataclass(frozen=True)
@@ -64,6 +80,8 @@ COMMITS_OF_THE_CLIENT = (
     Point("ledger", "end campaign", Story.HEARS_OF_THE_END),
     Point("ledger", "leave campaign", Story.LEAVES),
     Point("ledger", "note restored copy", Story.FINDS_AN_OLD_COPY),
+    Point("ledger", "deal records", Story.ANSWERS),
+    Point("ledger", "draw answers", Story.ANSWERS),
 )
 REQUESTS = (
     Point("transport", "fetch campaign", Story.JOINS),
@@ -80,6 +98,10 @@ REQUESTS = (
     Point("transport", "close campaign", Story.CLOSES),
     Point("transport", "abandon campaign", Story.ABANDONS),
     Point("transport", "fetch threshold", Story.FETCHES),
+    Point("transport", "fetch round", Story.ANSWERS, (2,)),  # after one before it deals
+    Point("transport", "send upload", Story.ANSWERS, (2,)),
+    Point("transport", "mark round done", Story.ANSWERS, (2,)),
+    Point("transport", "fetch model", Story.RUNS_A_MODEL),
 )
 COMMITS_OF_THE_AGGREGATOR = (
     Point("database", "enrol site", Story.SERVES_A_CONTRIBUTION),
@@ -93,6 +115,14 @@ COMMITS_OF_THE_AGGREGATOR = (
     Point("database", "create campaign", Story.SERVES_AN_OWNER),
     Point("database", "close campaign", Story.SERVES_A_CLOSING),
     Point("database", "abandon campaign", Story.SERVES_AN_ABANDONING),
+    Point("database", "open first round", Story.SERVES_ROUNDS),
+    Point("database", "store uploads", Story.SERVES_ROUNDS, (2,)),
+    Point("database", "mark round done", Story.SERVES_ROUNDS, (2,)),
+    # The first time it asks the next question, the last time it signs the threshold.
+    Point("database", "close round", Story.SERVES_ROUNDS, (1, 2)),
+    Point("database", "extend round", Story.EXTENDS_A_ROUND),
+    Point("database", "end search", Story.ENDS_A_SEARCH),
+    Point("database", "abandon campaign", Story.DROPS_A_ROUND),
 )
 COMMITS_OF_THE_OPERATOR = (
     Point("database", "migrate", Story.MIGRATES),
@@ -112,6 +142,7 @@ OTHER_DURABLE_STEPS = (
     Point("ledger", "replace file", Story.EXPORTS, (2,)),  # after the witness, the bundle's
     Point("ledger", "write witness", Story.CONTRIBUTES),
     Point("ledger", "write witness", Story.FINDS_AN_OLD_COPY),
+    Point("ledger", "replace file", Story.RUNS_A_MODEL),  # the model's
     Point("ledger", "erase log", Story.HEARS_OF_THE_END),
     Point("ledger", "erase log", Story.LEAVES),
     # The first time is at the start; the second erases what was folded.
@@ -141,4 +172,17 @@ def kills(story: Story) -> list[Kill]:
 
 def killed_at(story: Story) -> pytest.MarkDecorator:
     """Run a test once for every kill point of its story, as its argument `kill`."""
-    return pytest.mark.parametrize("kill", kills(story), ids=str)
+    return pytest.mark.parametrize(
+        "kill",
+        [
+            pytest.param(
+                kill, id=str(kill), marks=pytest.mark.long if _is_long(kill, story) else ()
+            )
+            for kill in kills(story)
+        ],
+    )
+
+
+def _is_long(kill: Kill, story: Story) -> bool:
+    """Just after a commit or a request is harder: it has happened, and nobody was told."""
+    return kill.moment == "before" and story not in OF_ROUNDS

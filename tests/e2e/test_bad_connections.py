@@ -61,18 +61,23 @@ def head(campaign: Scene, *headers: str, path: str | None = None) -> bytes:
 
 
 def talk(server: AggregatorProcess, *pieces: bytes, patience: float = 1.0) -> bytes:
-    """Send the pieces; what is answered until the server hangs up or falls silent."""
+    """Send the pieces; what is answered to them."""
     with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE) as connection:
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             for piece in pieces:
                 connection.sendall(piece)
         connection.settimeout(patience)
-        received = b""
-        with contextlib.suppress(ConnectionResetError, TimeoutError):
-            while part := connection.recv(65536):
-                received += part
-                connection.settimeout(0.3)
-        return received
+        return rest_of(connection)
+
+
+def rest_of(connection: socket.socket) -> bytes:
+    """What is answered until the server hangs up or falls silent."""
+    received = b""
+    with contextlib.suppress(ConnectionResetError, TimeoutError):
+        while part := connection.recv(65536):
+            received += part
+            connection.settimeout(0.3)
+    return received
 
 
 def asked(server: AggregatorProcess, *pieces: bytes) -> bytes:
@@ -194,6 +199,7 @@ def test_a_body_that_trickles_is_given_up(
                 received = connection.recv(65536)
                 break
             connection.sendall(piece)
+        received += rest_of(connection)
     assert status_of(received) == 408
     assert b"body-too-slow" in received
 

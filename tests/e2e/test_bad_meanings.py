@@ -15,6 +15,7 @@ from tests.support.aggregator import Aggregator, in_thread, migrated
 from tests.support.api_stage import RECORDS, Stage, good_upload, stage
 from tests.support.bad_values import encoded
 from tests.support.label_campaigns import JSON, Scene, problem, problem_name
+from tests.support.score_campaigns import CERTIFIABLE, score_document
 from tests.support.tiny_models import CLASSES, SHAPE
 from tests.vectors import check
 
@@ -197,6 +198,98 @@ def test_terms_that_cannot_be_meant_make_no_campaign(open_stage: Stage, changes:
     path = f"/v1/campaigns/{sha256_hex(body)}"
     answer = campaign.owner.put(path, content=body, headers=JSON)
     assert problem_name(answer) in {"invalid-request", "unknown-model"}
+    assert open_stage.stored() == before
+
+
+BAD_SCORE_TERMS: dict[str, Fields] = {
+    "a tolerance with δ": {"search": {"name": "binary", "tolerance": 0.1}},
+    "a δ with no certificate": {"guarantee": "nominal"},
+    "no δ for a certificate": {"delta": None},
+    "fewer records than rounds": {"planned_n": 1},
+    "a δ that so few records cannot reach": {"planned_n": 20},
+    "the channel of labels": {"mechanism": {"name": "k-rr", "threshold": "1"}},
+    "a channel of chance": {"mechanism": {"name": "binary-rr", "threshold": str(2**63)}},
+    "ε of another channel": {"epsilon": 1},
+    "more classes than the model has": {"classes": ["a", "b", "c", "d"]},
+    "the method of another form": {"method": "labels"},
+    "the version of another form": {"version": "1.0"},
+    "more answers at least than a round has": {"rounds": {"least": 1000}},
+    "no rounds": {"rounds": {"shares": []}},
+    "a round of no records": {"rounds": {"shares": [1, 0]}},
+    "enrolment after the end": {"rounds": {"enrol_until": "2099-01-01T00:00:00Z"}},
+    "enrolment before the beginning": {"rounds": {"enrol_until": "2020-01-01T00:00:00Z"}},
+    "a model that is not registered": {"model": {"digest": "0" * 64}},
+    "another type of features": {"model": {"dtype": "uint8"}},
+    "other outputs of the model": {"model": {"outputs": "probabilities"}},
+}
+
+
+@pytest.mark.parametrize("changes", BAD_SCORE_TERMS.values(), ids=list(BAD_SCORE_TERMS))
+def test_terms_of_scores_that_cannot_be_meant_make_no_campaign(
+    open_stage: Stage, changes: Fields
+) -> None:
+    scene = open_stage.scores
+    document = score_document(k=CLASSES, model=scene.document.model, **CERTIFIABLE)
+    fields = json.loads(document.to_bytes())
+    body = encoded(fields | {name: _changed(fields[name], to) for name, to in changes.items()})
+    before = open_stage.stored()
+    path = f"/v1/campaigns/{sha256_hex(body)}"
+    answer = scene.owner.put(path, content=body, headers=JSON)
+    assert problem_name(answer) in {"invalid-request", "unknown-model"}
+    assert open_stage.stored() == before
+
+
+def _changed(value: Any, change: Any) -> Any:
+    nested = isinstance(value, dict) and isinstance(change, dict) and "name" not in change
+    return value | change if nested else change
+
+
+def test_the_terms_of_scores_that_were_made_worse_are_good(open_stage: Stage) -> None:
+    scene = open_stage.scores
+    document = score_document(k=CLASSES, model=scene.document.model, **CERTIFIABLE)
+    path = f"/v1/campaigns/{document.digest}"
+    answer = scene.owner.put(path, content=document.to_bytes(), headers=JSON)
+    assert answer.status_code == 201, answer.text
+
+
+BAD_BITS: dict[str, Column] = {
+    "neither 0 nor 1": Column.of(np.array([0, 1, 2], np.uint8)),
+    "another type": Column.of(np.zeros(3, np.float32)),
+    "wider integers": Column.of(np.zeros(3, np.uint16)),
+    "on two axes": Column.of(np.zeros((3, 1), np.uint8)),
+    "none": Column(dtype="uint8", shape=(0,), data=""),
+    "more than fit in memory": Column(dtype="uint8", shape=(2**31 - 1,), data="AAAA"),
+    "more than an upload may have": Column.of(np.zeros(100_001, np.uint8)),
+    "fewer bytes than the shape asks for": Column(dtype="uint8", shape=(9,), data="AAAA"),
+}
+
+
+@pytest.mark.parametrize("column", BAD_BITS.values(), ids=list(BAD_BITS))
+def test_answers_that_are_no_bits_are_refused(open_stage: Stage, column: Column) -> None:
+    site = open_stage.scores.sites["north"]
+    good = site.answers(open_stage.question, [1, 0])
+    before = open_stage.stored()
+    answer = site.put(good.model_copy(update={"bits": column}))
+    assert problem_name(answer) == "invalid-request"
+    assert open_stage.stored() == before
+
+
+@pytest.mark.parametrize(
+    ("changes", "refused"),
+    [
+        ({"question": "0" * 64}, "wrong-question"),
+        ({"round": 1}, "wrong-question"),
+        ({"round": 63}, "wrong-question"),
+        ({"campaign": "0" * 64}, "wrong-digest"),
+    ],
+)
+def test_answers_to_what_was_not_asked_are_refused(
+    open_stage: Stage, changes: Fields, refused: str
+) -> None:
+    site = open_stage.scores.sites["north"]
+    upload = site.answers(open_stage.question, [1, 0]).model_copy(update=changes)
+    before = open_stage.stored()
+    assert problem_name(site.put(upload)) == refused
     assert open_stage.stored() == before
 
 

@@ -10,14 +10,27 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from tacit.conformal import Answers, BinarySearch, Calibration, Question
+from tacit.mechanisms import BinaryChannel
+from tacit.planning import n_for_scores
+from tacit.scores import APS
 
 COMMAND = [sys.executable, "-m", "tacit_client.cli"]
 PATIENCE = 240
 """Seconds; it takes a tenth of that where nothing else runs."""
 SECRET = re.compile(r"tacit_[A-Za-z0-9_-]{20,}|tacit-invitation\.")
-RESULTS = ("not private", "LDP-CP-L ", "LDP-CP-L*")
+RESULTS = ("not private", "LDP-CP-L ", "LDP-CP-L*", "LDP-CP-S ")
+SIZES = {"Ash": 500, "Birch": 350, "Cedar": 200, "Elm": 150, "Fir": 50}
+
+CERTIFIED_FROM = n_for_scores(0.1, BinaryChannel.for_epsilon(3.0).flip, 10, 0.05)
+ROUND = re.compile(
+    r"\s+(?P<round>\d+)  +(?P<asked>\d\.\d{4})  +(?P<bits>\d+)  +(?P<estimate>-?[\d.]+)%"
+)
+"""A line of the table of rounds."""
 
 
 @dataclass
@@ -37,6 +50,11 @@ class Demo:
         found = re.search(re.escape(words) + r"\s*([^\s;]+)", self.text)
         assert found is not None, words
         return found[1].rstrip(".")
+
+    @property
+    def rounds(self) -> list[re.Match[str]]:
+        """The rows of the table of rounds."""
+        return [found for line in self.told if (found := ROUND.match(line))]
 
     def message(self, what: str) -> str:
         """One of the messages, as it was printed."""
@@ -100,8 +118,47 @@ def the_results_stand_beside_the_one_without_privacy(demo: Demo) -> None:
         assert "90%" in line or line.rstrip().endswith("aims higher, not proved")
     assert "no certificate" in demo.text
     assert "for finitely many records nothing is guaranteed" in demo.text
-    assert "The images: they left as they are" in demo.text
-    assert "ε = 3" in demo.text
+    assert "In L the images: they left as they are" in demo.text
+    assert demo.text.count("(ε = 3)") == 2
+    assert "here 6 for each record, of 6 that the policies allow" in demo.text
+    assert "the whole record is protected" in demo.text
+    assert f"it needs {CERTIFIED_FROM:,} records at the very least" in demo.text
+
+
+def the_rounds_narrow_as_the_search_says_and_end_at_the_threshold(demo: Demo) -> None:
+    """The table is replayed: each question follows from the estimate in the row before.
+
+    The halves of [0, 1] are exact as floats, so what is printed is compared digit by digit.
+    """
+    rows = demo.rounds
+    assert [int(row["round"]) for row in rows] == list(range(1, 11))
+    assert sum(int(row["bits"]) for row in rows) == 1250
+    low, asked, high = 0.0, 0.5, 1.0
+    for row in rows:
+        asked = (low + high) / 2
+        assert row["asked"] == f"{asked:.4f}"
+        low, high = (low, asked) if float(row["estimate"]) > 90 else (asked, high)
+    (result,) = [line for line in demo.told if line.startswith("LDP-CP-S ") and "±" in line]
+    assert f"  {asked:.3f}  " in result
+    assert "1,250 bits left the sites, for 1,250 records" in demo.text
+
+
+def the_round_waited_for_the_site_that_was_killed_in_it(demo: Demo) -> None:
+    killed = re.search(
+        r"In S Cedar's process was killed in round 4: the server had stored its (\d+) answers,"
+        r" but the receipt never arrived\. .* “Round 4 of 10 waits for 1 of 5 sites",
+        demo.text,
+    )
+    assert killed is not None
+    assert int(killed[1]) == 20
+    again = re.search(
+        r"(\d+) answers found in the ledger, the upload without a receipt sent again byte for byte"
+        r" as it was, and (\d+) answers drawn in the rounds that followed\. In the end the ledger"
+        r" holds 200 records, each drawn once, and the server counted 200\.",
+        demo.text,
+    )
+    assert again is not None
+    assert (int(again[1]), int(again[2])) == (80, 120)
 
 
 def the_site_that_was_killed_went_on_without_drawing_again(demo: Demo) -> None:
@@ -121,6 +178,11 @@ def one_message_of_each_kind_is_shown(demo: Demo) -> None:
     assert '"features"' in demo.message("upload")
     assert '"state": "accepted"' in demo.message("receipt")
     assert '"method": "ldp-cp-l"' in demo.message("threshold")
+    assert '"tacit": "question"' in demo.message("question")
+    assert '"threshold": 0.5' in demo.message("question")
+    assert '"shape": [5]' in demo.message("answers")
+    assert "features" not in demo.message("answers")
+    assert '{"answers": 5}' in demo.message("done")
 
 
 def the_images_are_gone_and_the_keys_erased(demo: Demo) -> None:
@@ -138,22 +200,22 @@ def the_service_that_stays_up_answers_the_commands_that_were_named(demo: Demo) -
     url, token_file = demo.after("stays up at"), demo.after("owner's token is in")
     server = ["--url", url, "--key", demo.after("TACIT_KEY="), "--token-file", token_file]
     home = ["--home", demo.after("TACIT_HOME=")]
-    listed = subprocess.run(
-        [*COMMAND, "campaign", "list", "--json", *server, *home],
-        capture_output=True,
-        check=True,
-        timeout=PATIENCE,
-    )
-    (campaign,) = json.loads(listed.stdout)["campaigns"]
-    assert campaign["state"] == "closed"
-    assert campaign["closed_by"] == "plan"
-    assert {site["site"]: site["records"]["counted"] for site in campaign["sites"]} == {
-        "Ash": 500,
-        "Birch": 350,
-        "Cedar": 200,
-        "Elm": 150,
-        "Fir": 50,
-    }
+
+    def told_by(*command: str) -> dict[str, Any]:
+        run = [*COMMAND, *command, "--json", *server, *home]
+        done = subprocess.run(run, capture_output=True, check=True, timeout=PATIENCE)
+        fields: dict[str, Any] = json.loads(done.stdout)
+        return fields
+
+    campaigns = told_by("campaign", "list")["campaigns"]
+    assert len(campaigns) == 2
+    for campaign in campaigns:
+        assert campaign["state"] == "closed"
+        assert campaign["closed_by"] == "plan"
+        counted = {site["site"]: site["records"]["counted"] for site in campaign["sites"]}
+        assert counted == SIZES
+    asked = told_by("campaign", "show", demo.after("tacit campaign show"))["status"]["rounds"]
+    assert [f"{each['threshold']:.4f}" for each in asked] == [row["asked"] for row in demo.rounds]
 
 
 def nothing_secret_is_printed_and_nothing_stays_behind(demo: Demo) -> None:
@@ -166,7 +228,8 @@ def nothing_secret_is_printed_and_nothing_stays_behind(demo: Demo) -> None:
     assert demo.process.returncode == 0
     assert "Traceback" not in progress
     assert not SECRET.search("".join(demo.told) + rest + progress)
-    assert "Birch: 350 records accepted; it was killed on the way, and went on" in progress
+    for killed in ("Birch: 350", "Cedar: 200"):
+        assert f"{killed} records accepted; it was killed on the way, and went on" in progress
     assert list(demo.folder.iterdir()) == []
     assert processes_of(demo.folder) == []
 
@@ -175,6 +238,8 @@ def test_the_demo_tells_the_truth_and_leaves_nothing_behind(tmp_path: Path) -> N
     """One test, since the demo takes as long as many."""
     with kept_demo(tmp_path) as demo:
         the_results_stand_beside_the_one_without_privacy(demo)
+        the_rounds_narrow_as_the_search_says_and_end_at_the_threshold(demo)
+        the_round_waited_for_the_site_that_was_killed_in_it(demo)
         the_site_that_was_killed_went_on_without_drawing_again(demo)
         one_message_of_each_kind_is_shown(demo)
         the_images_are_gone_and_the_keys_erased(demo)
@@ -233,16 +298,41 @@ def test_the_outcome_for_programs_is_one_object(tmp_path: Path) -> None:
     assert process.returncode == 0, complaint
     assert complaint == ""
     told = json.loads(printed)
-    assert told["records"] == {"received": 1250, "pending": 0, "counted": 1250, "dropped": 0}
-    assert told["crash"]["drawn_again"] == 0
-    assert told["crash"]["counted"] == told["crash"]["drawn_in_all"] == 350
+    every = {"received": 1250, "pending": 0, "counted": 1250, "dropped": 0}
+    for campaign, site in (("labels", "Birch"), ("scores", "Cedar")):
+        part = told[campaign]
+        assert part["records"] == every
+        assert part["sites"] == SIZES
+        assert part["crash"]["site"] == site
+        assert part["crash"]["resent_alike"]
+        assert part["crash"]["counted"] == part["crash"]["drawn_in_all"] == SIZES[site]
+        assert part["crash"]["drawn_again"] + part["crash"]["already"] == SIZES[site]
+    assert told["labels"]["crash"]["drawn_again"] == 0
     assert told["results"]["LDP-CP-L*"]["needed"] > 1250
     assert 0 < told["results"]["not private"]["coverage"] <= 1
     assert [message["what"] for message in told["messages"]] == [
-        "campaign",
-        "enrolment",
-        "upload",
-        "receipt",
-        "threshold",
+        *("campaign", "enrolment", "upload", "receipt", "threshold"),
+        *("question", "answers", "done"),
     ]
+    assert told["spent"] == pytest.approx(2.0)
     assert not SECRET.search(printed)
+    the_threshold_is_that_of_the_rounds(told)
+
+
+def the_threshold_is_that_of_the_rounds(told: dict[str, Any]) -> None:
+    """The core's search, asked with the counts that were told, says the same."""
+    channel = BinaryChannel.for_epsilon(1.0)
+    search = BinarySearch(APS(), 10, channel, 0.1, told["scores"]["asked_n"], 10)
+    step: Question | Calibration = search.start()
+    for each in told["scores"]["rounds"]:
+        assert isinstance(step, Question)
+        assert (step.threshold, step.low, step.high) == (
+            each["threshold"],
+            each["low"],
+            each["high"],
+        )
+        assert each["sites"] == 5
+        step = search.advance(step, Answers(each["ones"], each["answers"]))
+    assert isinstance(step, Calibration)
+    assert step.threshold == told["results"]["LDP-CP-S"]["threshold"]
+    assert step.n == told["scores"]["bits"] == 1250

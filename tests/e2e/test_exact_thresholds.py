@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tacit.protocol import Campaign, CampaignState, Features, Opened, Role
+from tacit.protocol import CampaignState, Features, LabelCampaign, Opened, Role
 from tacit.scores import APS, HPS, RAPS, SAPS, Margin, RandomizedAPS, Score
 from tacit_aggregator.models.loading import load
 from tacit_aggregator.models.service import RegisteredModel
@@ -32,7 +32,7 @@ class World:
     owner: Owner
     model: RegisteredModel
 
-    def create(self, **terms: Any) -> Opened[Campaign]:
+    def create(self, **terms: Any) -> Opened[LabelCampaign]:
         chosen: dict[str, Any] = {
             "title": "exact",
             "classes": [f"c{number}" for number in range(CLASSES)],

@@ -24,13 +24,20 @@ ROOMS = {
 # The only files that may commit or send in any other way, since they are what the names stand for.
 UNNAMED_WAYS = {
     "tacit_aggregator/database/engine.py",  # Database.transaction itself
+    "tacit_aggregator/database/sqlite.py",  # how it begins on SQLite, and the point "erase log"
     "tacit_client/ledger/ledger.py",  # Ledger.transaction itself
     "tacit_client/ledger/schema.py",  # the ledger's tables: the kill point "make ledger"
     "tacit_client/transport.py",  # Transport.send itself
     "tacit_client/demo/wire.py",  # relays what parties of the demo have sent, and sends nothing
 }
 METHODS = {"commit", "begin", "begin_nested", "executescript", "raw_connection", "savepoint"}
-FUNCTIONS = {"sqlite3.connect", "create_engine", "sqlalchemy.create_engine", "sessionmaker"}
+FUNCTIONS = {
+    "sqlite3.connect",
+    "psycopg.connect",
+    "create_engine",
+    "sqlalchemy.create_engine",
+    "sessionmaker",
+}
 CLIENTS_OF_HTTP = {"httpx", "requests", "urllib.request", "http.client", "aiohttp", "urllib3"}
 SENDS_NOTHING = {"urllib.request.getproxies"}
 RAW_SQL = re.compile(r"^\s*(BEGIN|COMMIT|END TRANSACTION|SAVEPOINT)\b|wal_checkpoint")
@@ -111,6 +118,7 @@ def test_nothing_commits_or_sends_without_a_name() -> None:
         "connection.execute('COMMIT')",
         "connection.execute('PRAGMA wal_checkpoint(TRUNCATE)')",
         "sqlite3.connect(file)",
+        "psycopg.connect(url)",
         "import httpx",
         "from urllib.request import urlopen",
         "from urllib import request",

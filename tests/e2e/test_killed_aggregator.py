@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tacit.protocol import Campaign, CampaignState, ClosedBy, Features, Opened
+from tacit.protocol import CampaignState, ClosedBy, Features, LabelCampaign, Opened
 from tacit_client import Contributor, Owner, Policy
 from tests.e2e.kill_points import Story, killed_at
 from tests.support import tiny_models
@@ -28,17 +28,17 @@ def stage(tmp_path: Path) -> Iterator[Service]:
         yield made
 
 
-def invited(stage: Service, campaign: Opened[Campaign], folder: Path) -> Site:
+def invited(stage: Service, campaign: Opened[LabelCampaign], folder: Path) -> Site:
     site = Site(folder / "site", stage.aggregator.invitation(campaign.digest, "site"))
     site.join_here()
     return site
 
 
-def oracle_of(stage: Service, campaign: Opened[Campaign]) -> Oracle:
+def oracle_of(stage: Service, campaign: Opened[LabelCampaign]) -> Oracle:
     return Oracle(stage.database, campaign.digest, campaign.document)
 
 
-def check_results(owner: Owner, campaign: Opened[Campaign], site: Site) -> None:
+def check_results(owner: Owner, campaign: Opened[LabelCampaign], site: Site) -> None:
     """Both thresholds are the library's on the very reports that the site drew."""
     document = campaign.document
     sketch = sketch_of(document, site.bodies())
@@ -49,7 +49,7 @@ def check_results(owner: Owner, campaign: Opened[Campaign], site: Site) -> None:
     assert starred == sketch.calibrate(document.channel, document.alpha, document.delta)
 
 
-def closed(owner: Owner, campaign: Opened[Campaign]) -> bool:
+def closed(owner: Owner, campaign: Opened[LabelCampaign]) -> bool:
     return owner.status(campaign.digest).state is CampaignState.CLOSED
 
 

@@ -1,28 +1,20 @@
 """Owners killed with SIGKILL at every request: the same command again completes it."""
 
 import subprocess
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from tacit.protocol import Campaign, CampaignState, ClosedBy, Opened, Role
+from tacit.protocol import CampaignState, ClosedBy, LabelCampaign, Opened, Role
 from tacit_client import Owner, VerifiedThreshold
 from tests.e2e.kill_points import Story, killed_at
 from tests.support.aggregator import until
 from tests.support.exactly_once import Oracle, sketch_of
 from tests.support.killable import Kill
-from tests.support.scene import KILLED, Service, Site, create_campaign, finished, run, service
+from tests.support.scene import KILLED, Service, Site, create_campaign, finished, run
 
 N = 8
-
-
-@pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    with service(tmp_path_factory.mktemp("aggregator")) as made:
-        made.start()
-        yield made
 
 
 @dataclass(frozen=True)
@@ -51,13 +43,13 @@ def desk(running: Service, tmp_path: Path) -> OwnersDesk:
 
 
 @pytest.fixture
-def campaign(desk: OwnersDesk) -> Opened[Campaign]:
+def campaign(desk: OwnersDesk) -> Opened[LabelCampaign]:
     with desk.here() as owner:
         return create_campaign(owner, N)
 
 
 @pytest.fixture
-def site(running: Service, campaign: Opened[Campaign], tmp_path: Path) -> Site:
+def site(running: Service, campaign: Opened[LabelCampaign], tmp_path: Path) -> Site:
     made = Site(tmp_path / "site", running.aggregator.invitation(campaign.digest, "site"))
     made.join_here()
     return made
@@ -80,7 +72,7 @@ def test_an_owner_killed_while_creating_a_campaign_leaves_a_whole_one_or_none(
 
 @killed_at(Story.CLOSES)
 def test_an_owner_killed_while_closing_a_campaign_has_closed_it_when_asked_again(
-    desk: OwnersDesk, campaign: Opened[Campaign], site: Site, kill: Kill
+    desk: OwnersDesk, campaign: Opened[LabelCampaign], site: Site, kill: Kill
 ) -> None:
     site.contribute_here(0, N // 2)
     close = ("campaign", "close", campaign.digest, "--yes")
@@ -96,7 +88,7 @@ def test_an_owner_killed_while_closing_a_campaign_has_closed_it_when_asked_again
 
 @killed_at(Story.ABANDONS)
 def test_an_owner_killed_while_abandoning_a_campaign_has_abandoned_it_when_asked_again(
-    desk: OwnersDesk, campaign: Opened[Campaign], site: Site, kill: Kill
+    desk: OwnersDesk, campaign: Opened[LabelCampaign], site: Site, kill: Kill
 ) -> None:
     site.contribute_here(0, N // 2)
     abandon = ("campaign", "abandon", campaign.digest, "--yes")
@@ -112,7 +104,7 @@ def test_an_owner_killed_while_abandoning_a_campaign_has_abandoned_it_when_asked
 
 @killed_at(Story.FETCHES)
 def test_an_owner_killed_while_fetching_a_threshold_gets_the_same_one_when_asked_again(
-    desk: OwnersDesk, campaign: Opened[Campaign], site: Site, kill: Kill, tmp_path: Path
+    desk: OwnersDesk, campaign: Opened[LabelCampaign], site: Site, kill: Kill, tmp_path: Path
 ) -> None:
     site.contribute_here(0, N)
     file = tmp_path / "threshold.json"

@@ -1,12 +1,11 @@
 """Sites killed with SIGKILL at every commit and request: the same command again completes it."""
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tacit.protocol import Campaign, CampaignState, Opened
+from tacit.protocol import CampaignState, LabelCampaign, Opened
 from tacit_client import Owner, submit
 from tests.e2e.kill_points import Story, killed_at
 from tests.support.aggregator import until
@@ -18,37 +17,23 @@ from tests.support.scene import (
     Site,
     create_campaign,
     finished,
-    service,
 )
 
 N = 24
 
 
-@pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    with service(tmp_path_factory.mktemp("aggregator")) as made:
-        made.start()
-        yield made
-
-
-@pytest.fixture(scope="module")
-def owner(running: Service) -> Iterator[Owner]:
-    with running.owner() as made:
-        yield made
-
-
 @pytest.fixture
-def campaign(owner: Owner) -> Opened[Campaign]:
+def campaign(owner: Owner) -> Opened[LabelCampaign]:
     return create_campaign(owner, N)
 
 
 @pytest.fixture
-def site(running: Service, campaign: Opened[Campaign], tmp_path: Path) -> Site:
+def site(running: Service, campaign: Opened[LabelCampaign], tmp_path: Path) -> Site:
     return Site(tmp_path / "site", running.aggregator.invitation(campaign.digest, "site"))
 
 
 @pytest.fixture
-def oracle(running: Service, campaign: Opened[Campaign]) -> Oracle:
+def oracle(running: Service, campaign: Opened[LabelCampaign]) -> Oracle:
     return Oracle(running.database, campaign.digest, campaign.document)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tacit.errors import Untrusted, WrongDigest, WrongKey, WrongSignature
-from tacit.protocol import Campaign, Role, Signed, SigningKey, Threshold
+from tacit.protocol import Role, Signed, SigningKey, Threshold
 from tacit_client import Contributor, Network, Owner
 from tacit_client.errors import NotAServer, TermsDiffer
 from tests.support.aggregator import AggregatorProcess, as_process, migrated
@@ -162,7 +162,7 @@ def test_without_a_lie_the_same_threshold_is_believed(found: Found, tmp_path: Pa
 def test_a_campaign_that_comes_back_as_another_is_not_believed(
     found: Found, answer: Callable[[Found], Signed], error: type[Exception]
 ) -> None:
-    document: Campaign = found.owner().campaign(found.digests[0]).document
+    document = found.owner().campaign(found.digests[0]).document
     told = answer(found).model_dump_json().encode()
     lie = instead(found.digests[0], lambda _: told, "PUT")
     with (

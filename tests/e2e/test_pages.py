@@ -9,7 +9,7 @@ from tests.support.sessions import Session, commands
 HOW_TO = Path(__file__).parents[2] / "docs" / "how-to"
 
 
-@pytest.mark.parametrize("page", ["run-a-label-campaign.md"])
+@pytest.mark.parametrize("page", ["run-a-label-campaign.md", "run-a-score-campaign.md"])
 def test_the_session_of_a_page_is_what_happens(page: str, tmp_path: Path) -> None:
     assert Session(tmp_path).run((HOW_TO / page).read_text()) == []
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tacit.errors import UpgradeRequired, WrongDigest, WrongKey, WrongSignature
-from tacit.protocol import Campaign, Invitation, Opened, Problems, Role, Signed, SigningKey
+from tacit.protocol import Invitation, LabelCampaign, Opened, Problems, Role, Signed, SigningKey
 from tacit_client import Contributor, Ledger, Network, Owner, Policy
 from tacit_client.errors import (
     BudgetExceeded,
@@ -48,11 +48,11 @@ def owner(aggregator: AggregatorProcess) -> Owner:
 
 
 @pytest.fixture(scope="module")
-def campaign(owner: Owner) -> Opened[Campaign]:
+def campaign(owner: Owner) -> Opened[LabelCampaign]:
     return create(owner)
 
 
-def create(owner: Owner, title: str = "three classes", **terms: float) -> Opened[Campaign]:
+def create(owner: Owner, title: str = "three classes", **terms: float) -> Opened[LabelCampaign]:
     return owner.create(
         title=title,
         classes=["c0", "c1", "c2"],
@@ -82,30 +82,30 @@ def assert_not_joined(home: Path) -> None:
         assert ledger.meta.sequence == 0
 
 
-Forge = Callable[[Opened[Campaign], Signed, Owner], bytes]
+Forge = Callable[[Opened[LabelCampaign], Signed, Owner], bytes]
 
 
-def _other_campaign(_: Opened[Campaign], __: Signed, owner: Owner) -> bytes:
+def _other_campaign(_: Opened[LabelCampaign], __: Signed, owner: Owner) -> bytes:
     other = create(owner, "another campaign")
     return owner.signed_campaign(other.digest).model_dump_json().encode()
 
 
-def _own_key(campaign: Opened[Campaign], _: Signed, __: Owner) -> bytes:
+def _own_key(campaign: Opened[LabelCampaign], _: Signed, __: Owner) -> bytes:
     return SigningKey.generate().sign(campaign.document).model_dump_json().encode()
 
 
-def _own_signature(campaign: Opened[Campaign], signed: Signed, _: Owner) -> bytes:
+def _own_signature(campaign: Opened[LabelCampaign], signed: Signed, _: Owner) -> bytes:
     forged = SigningKey.generate().sign(campaign.document)
     return signed_as(signed, signature=forged.signature)
 
 
-def _other_terms(_: Opened[Campaign], signed: Signed, __: Owner) -> bytes:
+def _other_terms(_: Opened[LabelCampaign], signed: Signed, __: Owner) -> bytes:
     payload = signed.payload.replace('"planned_n":1000', '"planned_n":1001')
     assert payload != signed.payload
     return signed_as(signed, payload=payload)
 
 
-def _other_spelling(_: Opened[Campaign], signed: Signed, __: Owner) -> bytes:
+def _other_spelling(_: Opened[LabelCampaign], signed: Signed, __: Owner) -> bytes:
     return signed_as(signed, payload=signed.payload.replace(":", ": "))
 
 
@@ -122,7 +122,7 @@ FORGERIES: dict[str, tuple[Forge, type[Exception]]] = {
 def test_a_forged_campaign_is_not_joined(
     aggregator: AggregatorProcess,
     owner: Owner,
-    campaign: Opened[Campaign],
+    campaign: Opened[LabelCampaign],
     tmp_path: Path,
     forge: Forge,
     error: type[Exception],
@@ -144,7 +144,7 @@ def test_a_forged_campaign_is_not_joined(
 
 
 def test_a_campaign_of_another_version_is_not_joined(
-    aggregator: AggregatorProcess, campaign: Opened[Campaign], tmp_path: Path
+    aggregator: AggregatorProcess, campaign: Opened[LabelCampaign], tmp_path: Path
 ) -> None:
     key = SigningKey.generate()
     signed, digest = of_version(campaign.document, "2.0", key)
@@ -174,7 +174,7 @@ def test_a_campaign_of_another_version_is_not_joined(
 )
 def test_what_is_no_server_of_this_protocol_is_not_joined(
     aggregator: AggregatorProcess,
-    campaign: Opened[Campaign],
+    campaign: Opened[LabelCampaign],
     tmp_path: Path,
     reply: Reply,
     error: type[Exception],
@@ -206,7 +206,7 @@ STATUS_LIES: dict[str, tuple[Callable[[bytes, str], bytes], type[Exception]]] = 
 @pytest.mark.parametrize(("change", "error"), STATUS_LIES.values(), ids=list(STATUS_LIES))
 def test_nothing_is_drawn_for_a_server_that_lies_about_the_status(
     aggregator: AggregatorProcess,
-    campaign: Opened[Campaign],
+    campaign: Opened[LabelCampaign],
     tmp_path: Path,
     change: Callable[[bytes, str], bytes],
     error: type[Exception],
@@ -238,7 +238,7 @@ def test_nothing_is_drawn_for_a_server_that_lies_about_the_status(
 )
 def test_what_the_policy_forbids_is_not_joined(
     aggregator: AggregatorProcess,
-    campaign: Opened[Campaign],
+    campaign: Opened[LabelCampaign],
     tmp_path: Path,
     policy: Policy,
     option: tuple[str, ...],
@@ -260,7 +260,7 @@ def test_what_the_policy_forbids_is_not_joined(
 )
 def test_a_policy_that_became_stricter_after_joining_lets_nothing_be_drawn(
     aggregator: AggregatorProcess,
-    campaign: Opened[Campaign],
+    campaign: Opened[LabelCampaign],
     tmp_path: Path,
     policy: Policy,
     error: type[Exception],

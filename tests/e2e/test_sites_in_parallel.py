@@ -3,13 +3,14 @@
 import random
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from tacit.protocol import Campaign, CampaignState, Opened
-from tests.support.aggregator import PATIENCE, until
+from tacit.protocol import CampaignState, LabelCampaign, Opened
+from tests.support.aggregator import until
 from tests.support.exactly_once import Oracle, check_ledger, rows
 from tests.support.relay import Faults
 from tests.support.scene import Service, Site, create_campaign, finished, service
@@ -21,7 +22,7 @@ N = SITES * EACH
 PART = EACH // UPLOADS
 
 
-def set_up(stage: Service, folder: Path) -> tuple[Opened[Campaign], list[Site]]:
+def set_up(stage: Service, folder: Path) -> tuple[Opened[LabelCampaign], list[Site]]:
     """Sites that have joined and drawn all but their last upload, with markers of their own."""
     with stage.owner() as owner:
         campaign = create_campaign(owner, N)
@@ -42,28 +43,24 @@ def contribute(site: Site) -> tuple[str, ...]:
 
 
 def contribute_at_once(sites: list[Site], meanwhile: Callable[[], None] = lambda: None) -> None:
-    """All sites contribute as processes of their own; those that gave up are asked again."""
-    running = [site.begin(*contribute(site)) for site in sites]
-    try:
+    """All sites contribute as processes of their own; one that gives up is asked again at once."""
+    with ThreadPoolExecutor(len(sites)) as threads:
+        running = [
+            threads.submit(finished, partial(site.tacit, *contribute(site))) for site in sites
+        ]
         meanwhile()
-        for process in running:
-            process.wait(PATIENCE)
-    finally:
-        for process in running:
-            process.kill()
-            process.wait()
-    for site in sites:
-        finished(partial(site.tacit, *contribute(site)))
+        for one in running:
+            one.result()
 
 
-def received(stage: Service, campaign: Opened[Campaign], least: int) -> bool:
+def received(stage: Service, campaign: Opened[LabelCampaign], least: int) -> bool:
     ((count,),) = rows(
         stage.database, "SELECT received FROM campaigns WHERE digest = ?", campaign.digest
     )
     return bool(count >= least)
 
 
-def check_exactly_once(stage: Service, campaign: Opened[Campaign], sites: list[Site]) -> None:
+def check_exactly_once(stage: Service, campaign: Opened[LabelCampaign], sites: list[Site]) -> None:
     oracle = Oracle(stage.database, campaign.digest, campaign.document)
     until(lambda: oracle.everything_is_counted(N))
     for number, site in enumerate(sites):

@@ -43,9 +43,20 @@ def until(condition: Callable[[], Any], seconds: float = PATIENCE) -> Any:
 
 
 def migrated(folder: Path, **settings: Any) -> Settings:
-    """Settings of a server whose database is in this folder, migrated and with a signing key."""
-    chosen = {"host": "127.0.0.1", "port": 0, **settings}
-    made = Settings(database_url=f"sqlite:///{folder / 'aggregator.db'}", **chosen)
+    """Settings of a server with a database that is migrated and has a signing key.
+
+    The database is in this folder, or where `database_url` says; the secret is in the folder.
+    """
+    own = {"database_url": f"sqlite:///{folder / 'aggregator.db'}"}
+    made = Settings(
+        **{
+            **own,
+            "key_secret_file": folder / "aggregator.secret",
+            "host": "127.0.0.1",
+            "port": 0,
+            **settings,
+        }
+    )
     upgrade(made.database_url)
     ensure_secret(made)
     with _opened(made) as database, database.transaction("test key") as connection:
@@ -62,7 +73,8 @@ class Aggregator:
 
     @property
     def database_file(self) -> Path:
-        """Where its SQLite file is."""
+        """Where its SQLite file is; not on PostgreSQL."""
+        assert self.settings.database_url.startswith("sqlite:///")
         return Path(self.settings.database_url.removeprefix("sqlite:///"))
 
     @property

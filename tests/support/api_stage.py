@@ -15,6 +15,7 @@ from tacit.protocol import (
     Campaign,
     Column,
     Features,
+    Model,
     Probabilities,
     Upload,
     sha256_hex,
@@ -25,7 +26,8 @@ from tests.support.bad_values import encoded
 from tests.support.label_campaigns import Scene, campaign_document, scene
 from tests.support.registering import registered
 from tests.support.schemas import Json, Schemas
-from tests.support.tiny_models import CLASSES, SHAPE, save_safetensors
+from tests.support.score_campaigns import ScoreScene, bits, score_document, score_scene
+from tests.support.tiny_models import CLASSES, SHAPE, save_onnx, save_safetensors
 
 ROOT = Path(__file__).parents[2]
 RECORDS = 6
@@ -72,11 +74,15 @@ class Operation:
 
 @dataclass
 class Stage:
-    """A server with two open campaigns, one of probabilities, one of features; a site in each."""
+    """A server with open campaigns of probabilities, of features and of scores; a site in each.
+
+    The score campaign has asked its first question, and waits for another site too.
+    """
 
     aggregator: AggregatorProcess
     probabilities: Scene
     features: Scene
+    scores: ScoreScene
     http: httpx.Client
     read: dict[int, dict[str, list[str]]] = field(default_factory=dict)
 
@@ -85,6 +91,8 @@ class Stage:
         self.openapi: Json = self.http.get("/openapi.json").raise_for_status().json()
         self.schemas = Schemas(self.openapi["components"]["schemas"])
         self.sites = [scene.site("north") for scene in (self.probabilities, self.features)]
+        self.scores.site("south", 20)
+        self.question = self.scores.site("north", 20).asked()
 
     def send(self, attempt: Attempt) -> httpx.Response:
         """The answer to a request that is sent exactly as it is."""
@@ -121,13 +129,17 @@ def stage(folder: Path) -> Iterator[Stage]:
     )
     asked = Features(model=model.digest, dtype="float32", shape=SHAPE)
     images = campaign_document(k=CLASSES, evidence=asked)
+    network = registered(settings, save_onnx(folder / "tiny.onnx"), dtype="float32", shape=SHAPE)
+    fetched = Model(digest=network.digest, dtype="float32", shape=SHAPE, outputs="logits")
+    bisected = score_document(k=CLASSES, model=fetched)
     with (
         as_process(settings, PYTHONPATH=str(ROOT)) as aggregator,
         scene(aggregator, numbers) as first,
         scene(aggregator, images) as second,
+        score_scene(aggregator, bisected) as third,
         httpx.Client(base_url=aggregator.url, timeout=60, trust_env=False) as http,
     ):
-        made = Stage(aggregator, first, second, http)
+        made = Stage(aggregator, first, second, third, http)
         for site, each in zip(made.sites, (first, second), strict=True):
             site.send(good_upload(each))
             each.wait_until_counted(RECORDS)
@@ -162,6 +174,8 @@ def operations(stage: Stage) -> Iterator[Operation]:
     for campaign in (first, stage.features):
         yield from _creating(stage, campaign.document, owner)
         yield from _contributing(stage, campaign)
+    yield from _creating(stage, stage.scores.document, owner)
+    yield from _answering(stage)
     site = str(stage.sites[0].http.headers["authorization"])
     digest = {"digest": first.digest}
     here = "/v1/campaigns/{digest}"
@@ -204,6 +218,33 @@ def _contributing(stage: Stage, scene: Scene) -> Iterator[Operation]:
         encoded(json.loads(upload.to_bytes())),
     )
     yield replace(send, schema=_schema(stage, send))
+
+
+def _answering(stage: Stage) -> Iterator[Operation]:
+    scene, north = stage.scores, stage.scores.sites["north"]
+    assert scene.document.model is not None
+    site = str(north.http.headers["authorization"])
+    digest = {"digest": scene.digest}
+    here = "/v1/campaigns/{digest}"
+    yield _operation("get", "/v1/models/{digest}", site, {"digest": scene.document.model.digest})
+    yield _operation("get", f"{here}/round", site, digest)
+    upload = north.answers(stage.question, bits(2, RECORDS))
+    send = _operation(
+        "put",
+        f"{here}/uploads/{{upload}}",
+        site,
+        {**digest, "upload": upload.upload},
+        encoded(json.loads(upload.to_bytes())),
+    )
+    yield replace(send, schema=_schema(stage, send))
+    done = _operation(
+        "put",
+        f"{here}/rounds/{{number}}/done",
+        site,
+        {**digest, "number": "0"},
+        encoded({"answers": RECORDS}),
+    )
+    yield replace(done, schema=_schema(stage, done))
 
 
 def _schema(stage: Stage, operation: Operation) -> Json:

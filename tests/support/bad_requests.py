@@ -69,10 +69,20 @@ def _wrong_paths(operation: Operation) -> Iterator[Attempt]:
             path = operation.template.format(**{**operation.parameters, name: "0" * 64})
             yield good.wrong("another digest", "not-found", "wrong-digest", path=path)
     if operation.template.endswith("/uploads"):
-        yield from _wrong_queries(good)
+        yield from _wrong_pages(good)
+    if operation.template.endswith("/round"):
+        yield from _wrong_waits(good)
 
 
-def _wrong_queries(good: Attempt) -> Iterator[Attempt]:
+def _wrong_waits(good: Attempt) -> Iterator[Attempt]:
+    waits = ("-1", "26", "25.01", "", MARKER, str(NUMBER), "9" * 5000, "NaN", "inf", "-inf", "%00")
+    afters = ("-2", "64", "1.5", "", MARKER, str(NUMBER), "9" * 5000, "NaN", "1e1", "%00", "null")
+    queries = [f"wait={wait}" for wait in waits] + [f"after={after}" for after in afters]
+    for query in (*queries, f"wait=0&wait={MARKER}", f"after=&wait={NUMBER}"):
+        yield good.wrong(query[:40], "invalid-request", path=f"{good.path}?{query}")
+
+
+def _wrong_pages(good: Attempt) -> Iterator[Attempt]:
     limits = ("0", "-1", "1001", "1.5", "", MARKER, str(NUMBER), "9" * 5000, "NaN", "1e2", "%00")
     afters = ("", MARKER, "0" * 31, "0" * 32, "F" * 32, "0" * 5000, "%FF", "%00", "null")
     queries = [f"limit={limit}" for limit in limits] + [f"after={after}" for after in afters]
@@ -125,7 +135,7 @@ def _strangers(aggregator: Aggregator) -> dict[str, str]:
 
 
 def _wrong_protocols(good: Attempt) -> Iterator[Attempt]:
-    for value in ("2.0", "", "1", "1.1", "1.0.0", "1.0, 2.0", MARKER, MARKER * 500, b"\xff\xfe"):
+    for value in ("2.0", "", "1", "1.2", "1.0.0", "1.0, 2.0", MARKER, MARKER * 500, b"\xff\xfe"):
         headers = (*good.without("Tacit-Protocol"), ("Tacit-Protocol", value))
         yield good.wrong(f"protocol {value[:20]!r}", "upgrade-required", headers=headers)
     headers = (*good.headers, ("Tacit-Protocol", "1.0"), ("Tacit-Protocol", "2.0"))

@@ -54,7 +54,12 @@ class Site:
 
     @classmethod
     def invited(
-        cls, folder: Path, campaign: Campaign, *, url: str = NOWHERE, key: SigningKey | None = None
+        cls,
+        folder: Path,
+        campaign: Campaign,
+        *,
+        url: str = NOWHERE,
+        key: SigningKey | None = None,
     ) -> "Site":
         """A site with its invitation, which names `key` instead of the signer's if it is given."""
         signer = SigningKey.generate()

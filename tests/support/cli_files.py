@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit.protocol import Campaign, Features, Probabilities
+from tacit.protocol import Features, LabelCampaign, Probabilities
 from tacit.scores import HPS
 
 CLASSES = ("cat", "dog", "owl")
@@ -20,9 +20,9 @@ Write = Callable[[Path], Path]
 
 def campaign(
     *, classes: tuple[str, ...] = CLASSES, evidence: Probabilities | Features | None = None
-) -> Campaign:
+) -> LabelCampaign:
     """A campaign that asks for probabilities unless it is told otherwise."""
-    return Campaign.of(
+    return LabelCampaign.of(
         title="Animals",
         owner="owner",
         classes=classes,

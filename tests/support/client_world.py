@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.protocol import Campaign, Features, Invitation, Probabilities, Signed, SigningKey
+from tacit.protocol import Features, Invitation, LabelCampaign, Probabilities, Signed, SigningKey
 from tacit.scores import HPS, Score
 from tacit_client import Contributor, Ledger, Policy
 from tacit_client.joining import join
@@ -22,7 +22,7 @@ NOWHERE = "http://127.0.0.1:9"
 class World:
     """A campaign, the key that signed it, and the invitation of one site."""
 
-    campaign: Campaign
+    campaign: LabelCampaign
     key: SigningKey
     signed: Signed
     invitation: Invitation
@@ -53,7 +53,7 @@ def world(
     **others: Any,
 ) -> World:
     """A new campaign of k classes named c0, c1, …"""
-    campaign = Campaign.of(
+    campaign = LabelCampaign.of(
         title="a campaign",
         owner="owner",
         classes=[f"c{index}" for index in range(k)],

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.conformal import CoverageSketch
-from tacit.protocol import Campaign, Upload
+from tacit.protocol import LabelCampaign, Upload
 from tacit.protocol.reports import Reports
 from tests.support.aggregator import until
 
@@ -63,7 +63,7 @@ def drawn_uploads(ledger: Path, digest: str) -> list[DrawnUpload]:
     return [DrawnUpload(*row) for row in rows(ledger, statement, digest)]
 
 
-def sketch_of(campaign: Campaign, bodies: Sequence[bytes]) -> CoverageSketch:
+def sketch_of(campaign: LabelCampaign, bodies: Sequence[bytes]) -> CoverageSketch:
     """The library's sketch of these uploads, each counted once."""
     sketch = campaign.empty_sketch()
     for body in bodies:
@@ -72,7 +72,7 @@ def sketch_of(campaign: Campaign, bodies: Sequence[bytes]) -> CoverageSketch:
     return sketch
 
 
-def evidence_rows(campaign: Campaign, bodies: Sequence[bytes]) -> Iterator[bytes]:
+def evidence_rows(campaign: LabelCampaign, bodies: Sequence[bytes]) -> Iterator[bytes]:
     """The bytes of every record's probabilities, as an upload carries them."""
     for body in bodies:
         evidence = Reports.of(Upload.model_validate_json(body), campaign).evidence
@@ -85,7 +85,7 @@ class Oracle:
 
     database: Path
     digest: str
-    campaign: Campaign
+    campaign: LabelCampaign
 
     def everything_is_counted(self, records: int) -> bool:
         """Whether so many were received, and nothing waits."""

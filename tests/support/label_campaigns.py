@@ -1,4 +1,4 @@
-"""Label campaigns over HTTP, as an owner and its sites run them."""
+"""Campaigns over HTTP, as an owner and its sites run them: what all have, and those of labels."""
 
 import secrets
 import time
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import httpx
 import numpy as np
@@ -17,6 +17,7 @@ from tacit.protocol import (
     CampaignStatus,
     Column,
     Features,
+    LabelCampaign,
     Probabilities,
     Problem,
     Receipt,
@@ -29,6 +30,8 @@ from tacit.scores import HPS, Score
 from tests.support.aggregator import Aggregator, until
 
 JSON = {"Content-Type": "application/json"}
+
+AnyCampaign = TypeVar("AnyCampaign", bound=Campaign)
 
 
 def campaign_document(
@@ -43,10 +46,10 @@ def campaign_document(
     delta: float | None = 0.1,
     now: float | None = None,
     **more: Any,
-) -> Campaign:
+) -> LabelCampaign:
     """A campaign that is open now, unless it is asked to be another."""
     at = datetime.fromtimestamp(int(time.time() if now is None else now), UTC)
-    return Campaign.of(
+    return LabelCampaign.of(
         title="Digits",
         owner=owner,
         classes=[f"class {number}" for number in range(k)],
@@ -113,14 +116,13 @@ class Site:
 
 
 @dataclass
-class Scene:
+class CampaignScene(Generic[AnyCampaign]):
     """A campaign on a running aggregator."""
 
     aggregator: Aggregator
-    document: Campaign
+    document: AnyCampaign
     owner: httpx.Client
     stack: ExitStack
-    sites: dict[str, Site] = field(default_factory=dict)
 
     @property
     def digest(self) -> str:
@@ -132,30 +134,15 @@ class Scene:
         """Where the campaign is."""
         return f"/v1/campaigns/{self.digest}"
 
-    def site(self, name: str = "site", enrol: int | None = 10_000) -> Site:
-        """A new site, enrolled unless told otherwise."""
+    def invited(self, name: str) -> httpx.Client:
+        """What a new site speaks through."""
         token = self.aggregator.token(Role.CONTRIBUTOR, name, self.digest)
-        http = self.stack.enter_context(self.aggregator.client(token))
-        site = self.sites[name] = Site(name, self.digest, http)
-        if enrol is not None:
-            site.enrol(enrol)
-        return site
+        return self.stack.enter_context(self.aggregator.client(token))
 
     def status(self) -> CampaignStatus:
         """Where the campaign stands, as its owner sees it."""
         answer = self.owner.get(f"{self.address}/status").raise_for_status()
         return CampaignStatus.model_validate_json(answer.content)
-
-    def wait_until_counted(self, records: int) -> CampaignStatus:
-        """The status once so many records are counted and none wait."""
-
-        def counted() -> CampaignStatus | None:
-            status = self.status()
-            done = status.records.counted == records and not status.records.pending
-            return status if done else None
-
-        found: CampaignStatus = until(counted)
-        return found
 
     def wait_until(self, state: str) -> CampaignStatus:
         """The status once the campaign is in this state."""
@@ -169,10 +156,34 @@ class Scene:
         return self.owner.get(f"{self.address}/thresholds/{which}")
 
 
+@dataclass
+class Scene(CampaignScene[LabelCampaign]):
+    """A label campaign on a running aggregator."""
+
+    sites: dict[str, Site] = field(default_factory=dict)
+
+    def site(self, name: str = "site", enrol: int | None = 10_000) -> Site:
+        """A new site, enrolled unless told otherwise."""
+        site = self.sites[name] = Site(name, self.digest, self.invited(name))
+        if enrol is not None:
+            site.enrol(enrol)
+        return site
+
+    def wait_until_counted(self, records: int) -> CampaignStatus:
+        """The status once so many records are counted and none wait."""
+
+        def counted() -> CampaignStatus | None:
+            status = self.status()
+            done = status.records.counted == records and not status.records.pending
+            return status if done else None
+
+        found: CampaignStatus = until(counted)
+        return found
+
+
 @contextmanager
-def scene(aggregator: Aggregator, document: Campaign | None = None) -> Iterator[Scene]:
-    """A campaign that its owner has created."""
-    document = document or campaign_document()
+def created(aggregator: Aggregator, document: Campaign) -> Iterator[tuple[httpx.Client, ExitStack]]:
+    """The owner of a campaign that it has created, and what closes the connections of sites."""
     with ExitStack() as stack:
         token = aggregator.token(Role.OWNER, document.owner)
         owner = stack.enter_context(aggregator.client(token))
@@ -180,6 +191,14 @@ def scene(aggregator: Aggregator, document: Campaign | None = None) -> Iterator[
             f"/v1/campaigns/{document.digest}", content=document.to_bytes(), headers=JSON
         )
         assert answer.status_code == 201, answer.text
+        yield owner, stack
+
+
+@contextmanager
+def scene(aggregator: Aggregator, document: LabelCampaign | None = None) -> Iterator[Scene]:
+    """A label campaign that its owner has created."""
+    document = document or campaign_document()
+    with created(aggregator, document) as (owner, stack):
         yield Scene(aggregator, document, owner, stack)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import rfc8785
 
-from tacit.protocol import Campaign, Signed, SigningKey, sha256_hex
+from tacit.protocol import LabelCampaign, Signed, SigningKey, sha256_hex
 from tacit.protocol.signatures import signed_bytes
 from tests.support.aggregator import PATIENCE
 from tests.support.small_server import Reply, Request, SmallServer, small_server
@@ -57,7 +57,7 @@ def signed_as(content: Signed, **changes: str) -> bytes:
     return content.model_copy(update=changes).model_dump_json().encode()
 
 
-def of_version(campaign: Campaign, version: str, key: SigningKey) -> tuple[Signed, str]:
+def of_version(campaign: LabelCampaign, version: str, key: SigningKey) -> tuple[Signed, str]:
     """The campaign as a document of another version, truly signed, and its digest."""
     payload = rfc8785.dumps(json.loads(campaign.to_bytes()) | {"version": version})
     signature = key.private.sign(signed_bytes("campaign", payload))

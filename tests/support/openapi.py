@@ -22,6 +22,7 @@ def filled(path: str, digest: str | None = None) -> str:
         path.replace("{digest}", digest or "0" * 64)
         .replace("{upload}", secrets.token_hex(16))
         .replace("{which}", "nominal")
+        .replace("{number}", "0")
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.protocol import Campaign, Opened, Reports, Upload
+from tacit.protocol import LabelCampaign, Opened, Reports, Upload
 from tacit_client import Contributor, Network
 from tests.support.aggregator import Aggregator
 from tests.support.client_world import ALLOWING
@@ -25,7 +25,7 @@ class SiteRecords:
 
 def contribute(
     aggregator: Aggregator,
-    campaign: Opened[Campaign],
+    campaign: Opened[LabelCampaign],
     sites: Sequence[SiteRecords],
     folder: Path,
     records_per_upload: int = 10_000,

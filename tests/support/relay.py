@@ -4,10 +4,13 @@ Clients know the relay's port, so that a server that was killed can come back on
 """
 
 import contextlib
+import itertools
 import random
 import socket
 import threading
+import time
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Literal, Self
@@ -47,13 +50,33 @@ class Faults:
 
 
 class Relay:
-    """Carries bytes between clients and whoever listens on `target`; None: nobody does."""
+    """Carries bytes between clients and whoever listens on `targets`, each connection to another.
 
-    def __init__(self, faults: Faults | None = None) -> None:
-        self.target: int | None = None
+    Every piece of a request takes `delay` seconds. After `silence` seconds without an answer it
+    hangs up, as proxies do.
+    """
+
+    def __init__(
+        self, faults: Faults | None = None, *, delay: float = 0.0, silence: float = _PATIENCE
+    ) -> None:
+        self.targets: tuple[int, ...] = ()
         self.faults = faults
+        self.delay = delay
+        self.unanswered = 0
+        """How often it hung up on somebody who waited for an answer."""
+        self._silence = silence
+        self._turn = itertools.count()
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=256)
         self._closed = False
+
+    @property
+    def target(self) -> int | None:
+        """The only one that connections lead to; None: nobody listens."""
+        return self.targets[0] if self.targets else None
+
+    @target.setter
+    def target(self, port: int | None) -> None:
+        self.targets = () if port is None else (port,)
 
     @property
     def url(self) -> str:
@@ -89,32 +112,64 @@ class Relay:
             client.close()
             return
         client.settimeout(_PATIENCE)
-        server.settimeout(_PATIENCE)
-        back = threading.Thread(target=self._pump, args=(server, client, "answer"), daemon=True)
+        server.settimeout(self._silence)
+        asked = threading.Event()
+        back = threading.Thread(target=self._answers, args=(server, client, asked), daemon=True)
         back.start()
-        self._pump(client, server, "request")
+        self._requests(client, server, asked)
         back.join()
         client.close()
         server.close()
 
     def _connected(self) -> socket.socket | None:
-        if self.target is None:
-            return None
-        try:
-            server = socket.create_connection(("127.0.0.1", self.target), timeout=_PATIENCE)
-        except OSError:
-            return None
-        if server.getsockname() == server.getpeername():
+        """A connection to the next target, or to one after it if that does not listen."""
+        targets, turn = self.targets, next(self._turn)
+        for number in range(len(targets)):
+            port = targets[(turn + number) % len(targets)]
+            try:
+                server = socket.create_connection(("127.0.0.1", port), timeout=_PATIENCE)
+            except OSError:
+                continue
+            if server.getsockname() != server.getpeername():
+                return server
             server.close()  # nobody listens there, and the system connected the port with itself
-            return None
-        return server
+        return None
 
-    def _pump(self, source: socket.socket, sink: socket.socket, direction: Direction) -> None:
-        with contextlib.suppress(OSError):
-            while piece := source.recv(_MOST_BYTES):
-                if self.faults is not None and self.faults.cut(direction):
+    def _requests(
+        self, client: socket.socket, server: socket.socket, asked: threading.Event
+    ) -> None:
+        with _hanging_up(client, server):
+            while piece := client.recv(_MOST_BYTES):
+                if self.faults is not None and self.faults.cut("request"):
                     break
-                sink.sendall(piece)
-        for end in (source, sink):
-            with contextlib.suppress(OSError):
-                end.shutdown(socket.SHUT_RDWR)
+                if self.delay:
+                    time.sleep(self.delay)
+                asked.set()
+                server.sendall(piece)
+
+    def _answers(
+        self, server: socket.socket, client: socket.socket, asked: threading.Event
+    ) -> None:
+        with _hanging_up(server, client):
+            while piece := self._answer(server, asked):
+                asked.clear()
+                if self.faults is not None and self.faults.cut("answer"):
+                    break
+                client.sendall(piece)
+
+    def _answer(self, server: socket.socket, asked: threading.Event) -> bytes:
+        try:
+            return server.recv(_MOST_BYTES)
+        except TimeoutError:
+            self.unanswered += asked.is_set()
+            return b""
+
+
+@contextlib.contextmanager
+def _hanging_up(*ends: socket.socket) -> Iterator[None]:
+    """Whichever end breaks, both are hung up."""
+    with contextlib.suppress(OSError):
+        yield
+    for end in ends:
+        with contextlib.suppress(OSError):
+            end.shutdown(socket.SHUT_RDWR)

@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.protocol import Campaign, Invitation, Opened, Role
+from tacit.protocol import Invitation, LabelCampaign, Opened, Role
 from tacit_client import Contributor, Network, Owner, Policy
 from tests.support.aggregator import PATIENCE, AggregatorProcess, migrated
 from tests.support.exactly_once import CLASSES, DrawnUpload, drawn_uploads, markers
 from tests.support.killable import Kill
+from tests.support.postgres import fresh_url
 from tests.support.relay import Faults, Relay
 
 ROOT = Path(__file__).parents[2]
@@ -61,11 +62,13 @@ class Service:
 
     folder: Path
     relay: Relay
+    backend: str = "sqlite"
     aggregator: AggregatorProcess = field(init=False)
 
     def __post_init__(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.aggregator = AggregatorProcess(migrated(self.folder), environment=environment())
+        settings = migrated(self.folder, database_url=fresh_url(self.backend, self.folder))
+        self.aggregator = AggregatorProcess(settings, environment=environment())
         self.key = self.aggregator.key
 
     @property
@@ -77,6 +80,11 @@ class Service:
     def database(self) -> Path:
         """Its SQLite file."""
         return self.aggregator.database_file
+
+    @property
+    def database_url(self) -> str:
+        """Where its database is, of whichever kind."""
+        return self.aggregator.settings.database_url
 
     def start(self, kill: Kill | None = None) -> None:
         """Start it, to be killed at a point if one is given."""
@@ -139,17 +147,19 @@ class Service:
 
 
 @contextmanager
-def service(folder: Path, faults: Faults | None = None) -> Iterator[Service]:
+def service(
+    folder: Path, faults: Faults | None = None, backend: str = "sqlite"
+) -> Iterator[Service]:
     """A migrated service that is not started yet; it is gone afterwards."""
     with Relay(faults) as relay:
-        made = Service(folder, relay)
+        made = Service(folder, relay, backend)
         try:
             yield made
         finally:
             made.stop()
 
 
-def create_campaign(owner: Owner, planned_n: int, **terms: Any) -> Opened[Campaign]:
+def create_campaign(owner: Owner, planned_n: int, **terms: Any) -> Opened[LabelCampaign]:
     """A campaign of two classes for markers."""
     return owner.create(
         title="markers",
@@ -208,15 +218,20 @@ class Site:
         """Run a command of the client in this home."""
         return run("tacit_client.cli", *arguments, "--home", str(self.home), kill=kill)
 
-    def begin(self, *arguments: str) -> "subprocess.Popen[bytes]":
-        """Start a command of the client in this home, and do not wait for it."""
-        return subprocess.Popen(
-            [sys.executable, *command("tacit_client.cli", *arguments, "--home", str(self.home))],
-            env=environment(),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
+    def begin(self, *arguments: str, kill: Kill | None = None) -> "subprocess.Popen[bytes]":
+        """Start a command of the client in this home, and do not wait for it.
+
+        What it says is in output.txt of the site's folder.
+        """
+        asked = command("tacit_client.cli", *arguments, "--home", str(self.home), kill=kill)
+        with (self.folder / "output.txt").open("ab") as output:
+            return subprocess.Popen(
+                [sys.executable, *asked],
+                env=environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
 
     def join(self, kill: Kill | None = None) -> "subprocess.CompletedProcess[str]":
         """Join by command."""

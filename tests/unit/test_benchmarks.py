@@ -211,7 +211,7 @@ def test_all_benchmarks_can_be_run_by_path_from_anywhere(tmp_path: Path) -> None
 
 def test_a_terminal_that_knows_only_ascii_gets_the_figures() -> None:
     environment = {**os.environ, "LC_ALL": "C", "PYTHONIOENCODING": "ascii"}
-    command = [sys.executable, "-m", "benchmarks", "--quick"]
+    command = [sys.executable, "-m", "benchmarks.mechanisms", "--quick"]
     told = subprocess.run(command, check=True, capture_output=True, cwd=ROOT, env=environment)
     assert told.stdout.isascii()
     assert b"k-RR, k = 10, ? = 1" in told.stdout
@@ -237,7 +237,11 @@ def run_quickly(command: Sequence[str], folder: Path) -> Report:
     return Report.from_json(output.splitlines()[-1])
 
 
-@pytest.mark.parametrize("name", BENCHMARKS)
+@pytest.mark.parametrize(
+    "name",
+    # It starts two databases and four servers, twice.
+    [pytest.param(name, marks=pytest.mark.long if name == "ingest" else ()) for name in BENCHMARKS],
+)
 def test_every_benchmark_runs_as_a_module_and_by_path_from_anywhere(
     name: str, tmp_path: Path
 ) -> None:

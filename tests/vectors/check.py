@@ -9,6 +9,9 @@ import hmac
 import json
 import math
 import struct
+from datetime import datetime, timedelta
+from fractions import Fraction
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +20,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 HERE = Path(__file__).parent
+CERTIFICATE = {"name": "hoeffding-union", "valid": "at-close"}
+RANGES = {"hps": (0.0, 1.0)}
+"""Of the scores that the vectors of searches use."""
 FORMATS = {
     "uint8": "B",
     "uint16": "H",
@@ -123,8 +129,173 @@ def uniform(key: bytes, record_key: bytes) -> float:
     return (block(key, "uniforms", 0, record_key)[0] >> 11) * 2.0**-53
 
 
+def answer(key: bytes, record_key: bytes, score: float, asked: float, threshold: int) -> int:
+    """The randomized answer of a record to "is your score at most the one asked for?"."""
+    return (score <= asked) ^ (block(key, "answers", 0, record_key)[0] < threshold)
+
+
+def dealt(key: bytes, record_keys: list[bytes], shares: list[int]) -> list[int]:
+    """The round of each record."""
+    n, total = len(record_keys), sum(shares)
+    order = sorted(range(n), key=lambda row: block(key, "rounds", 0, record_keys[row]))
+    start = block(key, "start", 0, record_keys[order[0]])[0] * total >> 64
+    ends = [n * end for end in accumulate(shares)]
+    rounds = [0] * n
+    for rank, row in enumerate(order):
+        rounds[row] = next(j for j, end in enumerate(ends) if rank * total + start < end)
+    return rounds
+
+
+def exactly(value: float) -> Fraction:
+    """The decimal number that a double is written as."""
+    return Fraction(repr(float(value)))
+
+
+def flip(campaign: dict[str, Any]) -> Fraction:
+    """How likely an answer is turned round."""
+    return Fraction(int(campaign["mechanism"]["threshold"]), 2**64)
+
+
+def margin(campaign: dict[str, Any], answers: int) -> float:
+    """Δ of a round with so many answers."""
+    logarithm = math.log(2 * len(campaign["rounds"]["shares"])) - math.log(campaign["delta"])
+    return math.sqrt(logarithm / (2 * answers)) / float(1 - 2 * flip(campaign))
+
+
+def replayed(
+    campaign: dict[str, Any], rounds: list[dict[str, Any]]
+) -> tuple[dict[str, Any], int | None]:
+    """What a search of these rounds found, and the last round that put it at its own question.
+
+    A ValueError if the search would not have asked them.
+    """
+    low, high = RANGES[campaign["score"]["name"]]
+    turned, decided = flip(campaign), None
+    target, certified = 1 - exactly(campaign["alpha"]), campaign["delta"] is not None
+    found: dict[str, Any] = {"threshold": high, "coverage": 1.0, "correction": None, "n": 0}
+    over = False
+    for number, each in enumerate(rounds):
+        asked, count = (low + high) / 2, each["answers"]
+        if over or each["threshold"] != asked or not 0 <= each["ones"] <= count:
+            raise ValueError("The search does not ask this, or nobody can have answered so.")
+        found["n"] += count
+        if not count:
+            continue
+        estimate = (Fraction(each["ones"], count) - turned) / (1 - 2 * turned)
+        correction = margin(campaign, count) if certified else None
+        at_most = estimate >= target + exactly(correction or 0) if certified else estimate > target
+        if at_most or not certified:
+            here = {"threshold": asked, "coverage": float(estimate), "correction": correction}
+            found.update(here)
+            decided = number
+        low, high = (low, asked) if at_most else (asked, high)
+        tolerance = exactly(campaign["search"]["tolerance"])
+        over = not certified and abs(estimate - target) <= tolerance / 2
+    return found, decided
+
+
+def too_few(campaign: dict[str, Any], n: int) -> dict[str, Any] | None:
+    """The result that n records cannot be certified, unless they can."""
+    batch = n // len(campaign["rounds"]["shares"])
+    correction = margin(campaign, batch) if batch else None
+    if correction is not None and correction < campaign["alpha"]:
+        return None
+    return {"tacit": "not-certifiable", "n": n, "correction": correction}
+
+
+def result_of(campaign: dict[str, Any], asked_n: int, rounds: list[dict[str, Any]]) -> Any:
+    """The part of a threshold's result that depends on the answers."""
+    planned, certified = len(campaign["rounds"]["shares"]), campaign["delta"] is not None
+    unasked = too_few(campaign, asked_n) if certified else None
+    if len(rounds) > planned or (rounds and unasked) or (asked_n < planned and not certified):
+        raise ValueError("There are more rounds than this search has.")
+    found, _ = replayed(campaign, rounds)
+    if certified and found["correction"] is None:
+        unproved = unasked or too_few(campaign, found["n"])
+        if unproved:
+            return unproved
+        found["correction"] = margin(campaign, found["n"] // planned)
+    return {"tacit": "calibration", **found}
+
+
+def statements(threshold: dict[str, Any], campaign: dict[str, Any]) -> dict[str, Any]:
+    """What a threshold of these rounds states beside its result."""
+    texts, rounds, sites = read("statements.json"), threshold["rounds"], threshold["sites"]
+    certified, (_, number) = campaign["delta"] is not None, replayed(campaign, rounds)
+    calibrated = threshold["result"]["tacit"] == "calibration"
+    n = min((each["answers"] for each in rounds if each["answers"]), default=0)
+    said = texts["undecided"]
+    if number is not None:
+        n = rounds[number]["answers"]
+        numbers = {"round": number + 1, "rounds": len(campaign["rounds"]["shares"]), "answers": n}
+        said = texts["decided"].format(sites=rounds[number]["sites"], all_sites=sites, **numbers)
+    independent = [texts["assumption_of_certified"]] if certified else []
+    return {
+        "assumptions": [*texts["assumptions"], *independent] if calibrated else None,
+        "certificate": {**CERTIFICATE, "statement": said} if certified and calibrated else None,
+        "privacy": {
+            "epsilon": campaign["epsilon"],
+            "unit": texts["unit"],
+            "conditions": texts["conditions"],
+        },
+        "hostile": {"shift_per_record": float(1 / ((1 - 2 * flip(campaign)) * n)) if n else 0},
+    }
+
+
+def possible(threshold: dict[str, Any], campaign: dict[str, Any]) -> bool:
+    """Whether the numbers that the rounds do not determine can have been counted."""
+    counts = [(each["answers"], each["sites"]) for each in threshold["rounds"]]
+    answers, sites = (sum(column) for column in zip(*counts, strict=True)) if counts else (0, 0)
+    early = datetime.fromisoformat(campaign["opens"]) - timedelta(minutes=5)
+    return (
+        answers <= threshold["asked_n"]
+        and all(there <= given and (given == 0) == (there == 0) for given, there in counts)
+        and max((there for _, there in counts), default=0) <= threshold["sites"] <= sites
+        and (answers > 0 or threshold["result"]["tacit"] == "not-certifiable")
+        and datetime.fromisoformat(threshold["as_of"]) >= early
+    )
+
+
+def replays(threshold: dict[str, Any], campaign: dict[str, Any], campaign_digest: str) -> bool:
+    """Whether a threshold is what its rounds lead to, and stated as such a one must be."""
+    try:
+        result = result_of(campaign, threshold["asked_n"], threshold["rounds"])
+    except ValueError:
+        return False
+    said = {**threshold, "assumptions": threshold["result"].get("assumptions")}
+    return (
+        threshold["campaign"] == campaign_digest
+        and threshold["classes"] == campaign["classes"]
+        and threshold["final"] is True
+        and threshold["which"] == ("nominal" if campaign["delta"] is None else "starred")
+        and result.items() <= threshold["result"].items()
+        and statements(threshold, campaign).items() <= said.items()
+        and possible(threshold, campaign)
+    )
+
+
+def asks(question: Any, campaign: dict[str, Any], campaign_digest: str) -> bool:
+    """Whether a question is one that a site of this campaign answers."""
+    low, high = RANGES[campaign["score"]["name"]]
+    fields = {"tacit", "version", "campaign", "round", "threshold"}
+    return (
+        question.keys() == fields
+        and (question["tacit"], question["version"]) == ("question", "1.1")
+        and question["campaign"] == campaign_digest
+        and 0 <= question["round"] < len(campaign["rounds"]["shares"])
+        and isinstance(question["threshold"], int | float)
+        and low <= question["threshold"] <= high
+    )
+
+
+def check_signed(case: dict[str, Any], kind: str, fingerprint: str) -> None:
+    """The fields are signed as their canonical text."""
+    assert canonical(case["fields"]) == case["signed"]["payload"]
+    assert verdict(case["signed"], kind, fingerprint, case["digest"]) == "good"
+
+
 def check_campaigns() -> None:
-    for case in read("campaign.json").values():
+    for case in (*read("campaign.json").values(), *read("score-campaign.json").values()):
         assert canonical(case["fields"]) == case["canonical"]
         assert json.loads(case["canonical"]) == case["fields"]
         assert digest(case["canonical"]) == case["digest"]
@@ -159,9 +330,7 @@ def check_thresholds() -> None:
     vector = read("threshold.json")
     for which in ("nominal", "starred"):
         case = vector[which]
-        assert canonical(case["fields"]) == case["signed"]["payload"]
-        found = verdict(case["signed"], "threshold", vector["fingerprint"], case["digest"])
-        assert found == "good"
+        check_signed(case, "threshold", vector["fingerprint"])
         assert case["fields"]["campaign"] == read("campaign.json")["probabilities"]["digest"]
 
 
@@ -186,11 +355,66 @@ def check_randomized_labels() -> None:
         assert [uniform(key, record_key) for record_key in record_keys] == case["uniforms"]
 
 
+def check_dealing() -> None:
+    for case in read("dealing.json")["cases"]:
+        record_keys = [bytes.fromhex(record_key) for record_key in case["record_keys"]]
+        key, shares = bytes.fromhex(case["campaign_key"]), case["shares"]
+        assert dealt(key, record_keys, shares) == case["rounds"]
+
+
+def check_answers() -> None:
+    vector = read("answers.json")
+    for case in vector["cases"]:
+        key, threshold = bytes.fromhex(case["campaign_key"]), int(case["threshold"])
+        records = zip(map(bytes.fromhex, case["record_keys"]), case["scores"], strict=True)
+        found = [answer(key, *record, case["asked"], threshold) for record in records]
+        assert found == case["bits"]
+    upload = json.loads(vector["upload"]["body"])
+    assert digest(vector["upload"]["body"]) == vector["upload"]["sha256"]
+    assert array(upload["bits"]) == vector["upload"]["bits"] == vector["cases"][0]["bits"]
+    question = read("question.json")
+    assert (upload["question"], upload["round"]) == (
+        question["digest"],
+        question["fields"]["round"],
+    )
+    assert upload["campaign"] == question["fields"]["campaign"]
+
+
+def check_question() -> None:
+    vector, campaign = read("question.json"), read("score-campaign.json")["certified"]
+    check_signed(vector, "question", vector["fingerprint"])
+    assert asks(vector["fields"], campaign["fields"], campaign["digest"])
+
+
+def check_score_thresholds() -> None:
+    vector, campaigns = read("score-threshold.json"), read("score-campaign.json")
+    for name in ("certified", "nominal", "not_certifiable", "too_few_enrolled"):
+        case, campaign = vector[name], campaigns["nominal" if name == "nominal" else "certified"]
+        check_signed(case, "threshold", vector["fingerprint"])
+        assert replays(case["fields"], campaign["fields"], campaign["digest"])
+
+
 def check_refused_signatures() -> None:
-    vector = read("refused.json")
+    vector, question = read("refused.json"), read("question.json")
     for case in vector["signed"]:
         found = verdict(case["signed"], "campaign", vector["fingerprint"], vector["digest"])
         assert found == case["refused_as"], case["why"]
+    for case in vector["signed_questions"]:
+        found = verdict(case["signed"], "question", vector["fingerprint"], question["digest"])
+        assert found == case["refused_as"], case["why"]
+
+
+def check_refused_rounds() -> None:
+    vector, campaigns = read("refused.json"), read("score-campaign.json")
+    certified, nominal = campaigns["certified"], campaigns["nominal"]
+    for case in vector["questions"]:
+        payload = json.loads(case["payload"])
+        good = asks(payload, certified["fields"], certified["digest"])
+        assert not (good and canonical(payload) == case["payload"]), case["why"]
+    for case in vector["score_thresholds"]:
+        payload = json.loads(case["payload"])
+        campaign = nominal if payload["which"] == "nominal" else certified
+        assert not replays(payload, campaign["fields"], campaign["digest"]), case["why"]
 
 
 CHECKS = (
@@ -200,7 +424,12 @@ CHECKS = (
     check_thresholds,
     check_invitation,
     check_randomized_labels,
+    check_dealing,
+    check_question,
+    check_answers,
+    check_score_thresholds,
     check_refused_signatures,
+    check_refused_rounds,
 )
 
 if __name__ == "__main__":

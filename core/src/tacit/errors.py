@@ -13,6 +13,8 @@ TacitError
 ├── IncompatibleSketches    sketches of different scores, classes or grids cannot be added
 ├── InvalidDocument         a document is not what this class writes
 ├── InvalidColumn           an array of a message has the wrong type, shape, size or values
+├── ModelNotLoadable        a model's file is not one that can be run here
+├── ModelMisbehaved         a model did not give finite numbers, one per record and class
 ├── UpgradeRequired         a document or a request is of a protocol version not spoken here
 └── Untrusted               a document is not the one, or not from the one, that was agreed on
     ├── WrongDigest         it is another document
@@ -76,6 +78,14 @@ class InvalidDocument(TacitError):
 
 class InvalidColumn(TacitError):
     """An array of this message has the wrong type, shape, size or values."""
+
+
+class ModelNotLoadable(TacitError):
+    """A model's file cannot be loaded."""
+
+
+class ModelMisbehaved(TacitError):
+    """A model did not give finite numbers, one per record and class."""
 
 
 class UpgradeRequired(TacitError):

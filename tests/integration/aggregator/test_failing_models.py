@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from structlog.testing import capture_logs
 
-from tacit.protocol import Campaign
+from tacit.protocol import LabelCampaign
 from tacit_aggregator.scoring import counting
 from tacit_aggregator.settings import Settings
 from tests.support.aggregator import as_process, in_thread, migrated, until
@@ -42,7 +42,7 @@ def moods(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return file
 
 
-def moody(settings: Settings, folder: Path) -> Campaign:
+def moody(settings: Settings, folder: Path) -> LabelCampaign:
     """A campaign with a model that follows its moods."""
     file = save_weights(folder / "model.safetensors")
     model = registered(settings, file, "tests.support.deadly_models:Moody")
@@ -85,7 +85,7 @@ def test_an_upload_is_not_dropped_because_its_models_file_is_gone(
     tmp_path: Path, moods: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(counting, "_AFTER_TROUBLE", 0.05)
-    settings = migrated(tmp_path, scoring_seconds=2.0)
+    settings = migrated(tmp_path, scoring_seconds=6.0)  # a slow rehearsal would count no attempt
     document = moody(settings, tmp_path)
     file, elsewhere = tmp_path / "model.safetensors", tmp_path / "elsewhere"
     moods.write_text("die die hang")

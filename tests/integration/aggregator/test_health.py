@@ -7,9 +7,11 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
+from sqlalchemy import select, update
 
 from tacit.protocol import PROBLEM_TYPES, Column, Features, ServerInfo, Upload
 from tacit_aggregator.database.engine import Database
+from tacit_aggregator.database.tables import signing_keys
 from tacit_aggregator.models.service import RegisteredModel, register
 from tests.support.aggregator import Aggregator, as_process, in_thread, migrated, until
 from tests.support.label_campaigns import (
@@ -20,6 +22,7 @@ from tests.support.label_campaigns import (
     scene,
 )
 from tests.support.openapi import PUBLIC
+from tests.support.score_campaigns import score_scene
 
 _SEVEN_COUNTED = 'tacit_records_total{state="counted"} 7.0'
 
@@ -109,3 +112,27 @@ def test_the_numbers_for_prometheus_count_and_name_no_site_and_no_campaign(
     assert "tacit_fold_seconds_count 1.0" in text
     for name in ("a named site", made.digest, made.document.owner):
         assert name not in text
+
+
+def test_a_server_that_cannot_move_a_search_on_is_not_ready_until_it_can(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    settings = migrated(tmp_path_factory.mktemp("stuck"))
+    database = Database(settings.database_url)
+    with in_thread(settings) as aggregator, score_scene(aggregator) as scene:
+        assert scene.owner.get("/readyz").status_code == 200
+        with database.transaction("test") as connection:
+            pem = connection.execute(select(signing_keys.c.private_pem)).scalar_one()
+            connection.execute(update(signing_keys).values(private_pem=b"no key"))
+        site = scene.site(enrol=40)
+        answer = until(
+            lambda: found if (found := scene.owner.get("/readyz")).status_code != 200 else None
+        )
+        assert problem_name(answer) == "unavailable"
+        assert "search" in problem(answer).detail
+        assert scene.owner.get("/healthz").status_code == 200
+        with database.transaction("test") as connection:
+            connection.execute(update(signing_keys).values(private_pem=pem))
+        until(lambda: scene.owner.get("/readyz").status_code == 200)
+        assert site.asked().round == 0
+    database.close()

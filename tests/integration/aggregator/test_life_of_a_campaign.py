@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 
 from tacit.conformal import Calibration, NotCertifiable
-from tacit.protocol import Campaign, CampaignList, CampaignStatus, Features, Role, Signed, Threshold
+from tacit.protocol import (
+    CampaignList,
+    CampaignStatus,
+    Features,
+    LabelCampaign,
+    Role,
+    Signed,
+    Threshold,
+)
 from tacit_aggregator.database.engine import Database
 from tacit_aggregator.keys.service import read_secret, rotate
 from tests.support.aggregator import Aggregator, in_thread, migrated, until
@@ -24,7 +32,7 @@ from tests.support.label_campaigns import (
 def test_the_created_campaign_is_signed_and_comes_back_as_it_was_sent(campaign: Scene) -> None:
     answer = campaign.owner.get(campaign.address)
     opened = Signed.model_validate_json(answer.content).open(
-        Campaign, key=campaign.aggregator.key, digest=campaign.digest
+        LabelCampaign, key=campaign.aggregator.key, digest=campaign.digest
     )
     assert opened.document == campaign.document
     again = campaign.owner.get(campaign.address, headers={"If-None-Match": answer.headers["etag"]})
@@ -55,7 +63,7 @@ def test_a_campaign_under_another_address_is_refused(campaign: Scene) -> None:
     ids=["of another owner", "that is over"],
 )
 def test_a_campaign_that_cannot_be_is_refused(
-    campaign: Scene, document: Campaign, status: int, name: str
+    campaign: Scene, document: LabelCampaign, status: int, name: str
 ) -> None:
     answer = campaign.owner.put(
         f"/v1/campaigns/{document.digest}", content=document.to_bytes(), headers=JSON

@@ -8,14 +8,17 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from tacit.protocol import PROTOCOL, Threshold
+from tacit.protocol import Campaign, RoundQuestion, Threshold
+from tacit.protocol.versions import SUPPORTED
 from tacit_aggregator.database.engine import Database
 from tacit_aggregator.http.app import create_app
 from tests.support.aggregator import Aggregator, migrated
 from tests.support.label_campaigns import JSON, Scene
 from tests.support.openapi import PUBLIC, filled, operations, references
 
-BODIES = {"Campaign", "Enrolment", "Upload"}
+BODIES = {"Campaign", "Enrolment", "Upload", "AnswerUpload", "RoundDone"}
+RAW = {"/v1/models/{digest}"}
+"""What is answered with bytes that are no JSON."""
 
 
 def test_every_route_declares_its_answers_its_problems_and_its_token(app: FastAPI) -> None:
@@ -24,7 +27,10 @@ def test_every_route_declares_its_answers_its_problems_and_its_token(app: FastAP
         success = [status for status in responses if status.startswith("2")]
         assert success, path
         for status in success:
-            assert "$ref" in responses[status]["content"]["application/json"]["schema"]
+            if path in RAW:
+                assert "application/octet-stream" in responses[status]["content"]
+            else:
+                assert "$ref" in responses[status]["content"]["application/json"]["schema"]
         for status in (status for status in responses if status[0] in "45"):
             schema = responses[status]["content"]["application/problem+json"]["schema"]
             assert schema == {"$ref": "#/components/schemas/Problem"}
@@ -43,9 +49,9 @@ def test_bodies_are_documented_and_every_reference_leads_somewhere(app: FastAPI)
         f"#/components/{kind}/{name}" for kind, named in components.items() for name in named
     }
     named = {
-        operation["requestBody"]["content"]["application/json"]["schema"]["$ref"].rsplit("/")[-1]
+        reference.rsplit("/")[-1]
         for _, _, operation in operations(app)
-        if "requestBody" in operation
+        for reference in references(operation.get("requestBody", {}))
     }
     assert named == BODIES
     with_body = [operation for _, _, operation in operations(app) if "requestBody" in operation]
@@ -70,9 +76,16 @@ def test_what_is_signed_is_described(app: FastAPI) -> None:
     payload = schemas["Signed"]["properties"]["payload"]
     assert set(references(payload)) == {
         "#/components/schemas/Campaign",
+        "#/components/schemas/RoundQuestion",
         "#/components/schemas/Threshold",
     }
-    assert set(schemas["Threshold"]["properties"]) == set(Threshold.model_fields)
+    for kind in (Campaign, Threshold):
+        forms = kind.__subclasses__()
+        assert set(references(schemas[kind.__name__])) == {
+            f"#/components/schemas/{form.__name__}" for form in forms
+        }
+        for form in (*forms, RoundQuestion):
+            assert set(schemas[form.__name__]["properties"]) == set(form.model_fields)
     assert payload["contentMediaType"] == "application/json"
 
 
@@ -112,7 +125,7 @@ def test_headers_that_requests_may_have_are_declared(app: FastAPI) -> None:
         assert ("If-None-Match" in named) == has_304
     shown = app.openapi()["components"]["parameters"]
     assert {name: one["in"] for name, one in shown.items()} == dict.fromkeys(shown, "header")
-    assert shown["Tacit-Protocol"]["schema"]["const"] == PROTOCOL
+    assert shown["Tacit-Protocol"]["schema"]["enum"] == list(SUPPORTED)
 
 
 def test_problems_that_happen_are_those_that_are_declared(

@@ -5,7 +5,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from tacit.protocol import Campaign, CampaignState, CampaignStatus, Opened
+from tacit.protocol import CampaignState, CampaignStatus, LabelCampaign, Opened
 from tacit_client import Contributor, Network, Owner
 from tacit_client.testing import RunningAggregator
 from tests.support.client_world import ALLOWING
@@ -14,7 +14,7 @@ HASTY = Network(attempts=3, longest_wait=0.05)
 SMALL_UPLOADS = replace(HASTY, records_per_upload=10)
 
 
-def create(owner: Owner, **changes: Any) -> Opened[Campaign]:
+def create(owner: Owner, **changes: Any) -> Opened[LabelCampaign]:
     terms: dict[str, Any] = {
         "title": "three classes",
         "classes": ["c0", "c1", "c2"],
@@ -28,7 +28,7 @@ def create(owner: Owner, **changes: Any) -> Opened[Campaign]:
 
 def join(
     aggregator: RunningAggregator,
-    campaign: Opened[Campaign],
+    campaign: Opened[LabelCampaign],
     home: Path,
     site: str = "a site",
     network: Network = HASTY,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tacit.protocol import Campaign, CampaignState, Opened
+from tacit.protocol import CampaignState, LabelCampaign, Opened
 from tacit_client import Contributor, Owner, ReportState
 from tacit_client.testing import RunningAggregator
 from tests.integration.client.scenes import SMALL_UPLOADS, closed, create, join
@@ -57,13 +57,13 @@ def owner(aggregator: RunningAggregator) -> Iterator[Owner]:
 
 
 @pytest.fixture
-def campaign(owner: Owner) -> Opened[Campaign]:
+def campaign(owner: Owner) -> Opened[LabelCampaign]:
     return create(owner, planned_n=30)
 
 
 @pytest.fixture
 def site(
-    aggregator: RunningAggregator, campaign: Opened[Campaign], tmp_path: Path
+    aggregator: RunningAggregator, campaign: Opened[LabelCampaign], tmp_path: Path
 ) -> Iterator[Contributor]:
     with join(aggregator, campaign, tmp_path / "home", network=SMALL_UPLOADS) as site:
         yield site
@@ -72,7 +72,7 @@ def site(
 def test_uploads_that_a_backup_does_not_know_are_sent_again(
     aggregator: RunningAggregator,
     owner: Owner,
-    campaign: Opened[Campaign],
+    campaign: Opened[LabelCampaign],
     site: Contributor,
     tmp_path: Path,
 ) -> None:
@@ -94,7 +94,7 @@ def test_uploads_that_a_backup_does_not_know_are_sent_again(
 def test_uploads_that_a_site_has_marked_counted_are_sent_again_too(
     aggregator: RunningAggregator,
     owner: Owner,
-    campaign: Opened[Campaign],
+    campaign: Opened[LabelCampaign],
     site: Contributor,
     tmp_path: Path,
 ) -> None:
@@ -118,7 +118,7 @@ def test_uploads_that_a_site_has_marked_counted_are_sent_again_too(
 def test_a_counted_upload_that_is_sent_again_too_late_is_said_to_be_late(
     aggregator: RunningAggregator,
     owner: Owner,
-    campaign: Opened[Campaign],
+    campaign: Opened[LabelCampaign],
     site: Contributor,
 ) -> None:
     site.contribute(**given(20).arguments())
@@ -132,7 +132,7 @@ def test_a_counted_upload_that_is_sent_again_too_late_is_said_to_be_late(
 
 
 def test_uploads_whose_reports_a_backup_left_out_are_forgotten_and_sent_again(
-    aggregator: RunningAggregator, owner: Owner, campaign: Opened[Campaign], site: Contributor
+    aggregator: RunningAggregator, owner: Owner, campaign: Opened[LabelCampaign], site: Contributor
 ) -> None:
     site.contribute(**given(20).arguments())
     all_counted(owner, campaign.digest, 20)
@@ -147,7 +147,7 @@ def test_uploads_whose_reports_a_backup_left_out_are_forgotten_and_sent_again(
 
 
 def test_a_campaign_whose_last_reports_a_backup_left_out_is_open_again(
-    aggregator: RunningAggregator, owner: Owner, campaign: Opened[Campaign], site: Contributor
+    aggregator: RunningAggregator, owner: Owner, campaign: Opened[LabelCampaign], site: Contributor
 ) -> None:
     site.contribute(**given(30).arguments())
     closed(owner, campaign.digest)
@@ -160,7 +160,7 @@ def test_a_campaign_whose_last_reports_a_backup_left_out_is_open_again(
 
 
 def test_an_upload_that_a_closed_campaign_has_lost_is_dropped_and_the_key_erased(
-    aggregator: RunningAggregator, owner: Owner, campaign: Opened[Campaign], site: Contributor
+    aggregator: RunningAggregator, owner: Owner, campaign: Opened[LabelCampaign], site: Contributor
 ) -> None:
     site.contribute(**given(20).arguments())
     all_counted(owner, campaign.digest, 20)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from tacit.protocol import Campaign, Features, Probabilities
+from tacit.protocol import Features, LabelCampaign, Probabilities
 from tacit.scores import HPS
 from tacit_aggregator.cli import app
 from tacit_aggregator.database.engine import Database
@@ -36,7 +36,7 @@ class Aggregator:
     def add_campaign(self, evidence: Probabilities | Features, state: str = "open") -> str:
         """Store a campaign as creating one does: its digest."""
         now = datetime.now(UTC).replace(microsecond=0)
-        campaign = Campaign.of(
+        campaign = LabelCampaign.of(
             title="Pathology",
             owner="ada",
             classes=("a", "b", "c"),

@@ -32,16 +32,20 @@ def stored(database: Database) -> int:
 @pytest.mark.parametrize(
     "url",
     [
-        "postgresql://localhost/x",
+        "mysql://root:marker@localhost/x",
+        "postgresql://ada:marker@localhost",
+        "postgresql+asyncpg://ada:marker@localhost/x",
+        "postgresql://ada:marker@localhost:port/x",
         "sqlite://",
         "sqlite:///:memory:",
         "sqlite:///file:x?uri=true",
         "x",
     ],
 )
-def test_only_sqlite_files_are_taken(url: str) -> None:
-    with pytest.raises(OperatorError, match="sqlite:///path"):
+def test_only_sqlite_files_and_postgresql_are_taken(url: str) -> None:
+    with pytest.raises(OperatorError, match="sqlite:///path") as raised:
         Database(url)
+    assert "marker" not in str(raised.value)
 
 
 def test_every_connection_syncs_fully_erases_and_checks_references(aggregator: Aggregator) -> None:

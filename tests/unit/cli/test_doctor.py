@@ -24,7 +24,7 @@ from tests.support.cli_files import campaign
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
 
-def info(protocol: str = "1.0", key: str = "a" * 64) -> ServerInfo:
+def info(protocol: str = "1.1", key: str = "a" * 64) -> ServerInfo:
     return ServerInfo(
         service="tacit-aggregator",
         version="0.1.0",

@@ -35,6 +35,8 @@ def problem(kind: Problems) -> client.ServerProblem:
         (RuntimeError("oops"), ExitCode.MISTAKE),
         (BadFile(), ExitCode.BAD_INPUT),
         (client.BadRecords(), ExitCode.BAD_INPUT),
+        (client.RecordsAbsent(), ExitCode.BAD_INPUT),
+        (client.RecordsAbsent.so_many(60), ExitCode.BAD_INPUT),
         (client.InvalidPolicy(), ExitCode.BAD_INPUT),
         (client.NotJoined(), ExitCode.BAD_INPUT),
         (client.InsecureUrl(), ExitCode.BAD_INPUT),

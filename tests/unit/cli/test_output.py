@@ -1,11 +1,15 @@
+import io
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
-from tacit_client.cli.output import Screen, facts, many, printable, table
+from tacit_client.cli.output import Screen, facts, many, table
+from tacit_client.printable import printable
+from tacit_client.progress import progress_bar, progress_lines
 
 
 def test_a_servers_words_cannot_steer_the_terminal() -> None:
@@ -47,6 +51,41 @@ def test_progress_is_not_drawn_where_there_is_no_terminal(
     assert "records sent" not in captured.err
 
 
+def test_without_a_terminal_what_is_waited_for_is_said_when_it_changes(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with Screen().progress() as report:
+        report(0, 4, "rounds: 60 of 120 planned records enrolled.")
+        report(0, 4, "rounds: 60 of 120 planned records enrolled.")
+    assert capsys.readouterr().err == "0 of 4 rounds: 60 of 120 planned records enrolled.\n"
+    with Screen(quiet=True).progress() as report:
+        report(0, 4, "rounds: 60 of 120 planned records enrolled.")
+    assert capsys.readouterr().err == ""
+
+
+def test_lines_of_progress_are_few_and_leave_out_no_last_word() -> None:
+    said: list[str] = []
+    now = [0.0]
+    report = progress_lines(said.append, lambda: now[0])
+    told = (
+        (0.0, "rounds: Round 1 waits for 2 sites; it may close in 60 s."),
+        (9.0, "rounds: Round 1 waits for 2 sites; it may close in 51 s."),
+        (10.0, "rounds: Round 1 waits for 1 site; it may close in 50 s."),
+        (11.0, "rounds: Round 2 waits for 2 sites."),
+        (12.0, "records sent"),
+        (13.0, "records that failed: tell the owner"),
+        (16.0, "rounds: Round 2 waits for 2 sites."),
+    )
+    for now[0], what in told:
+        report(1, 4, what)
+    assert said == [
+        "1 of 4 rounds: Round 1 waits for 2 sites; it may close in 60 s.",
+        "1 of 4 rounds: Round 1 waits for 1 site; it may close in 50 s.",
+        "1 of 4 records that failed: tell the owner",
+        "1 of 4 rounds: Round 2 waits for 2 sites.",
+    ]
+
+
 def test_one_is_not_many() -> None:
     assert [many(count, "upload") for count in (0, 1, 2000)] == [
         "0 uploads",
@@ -84,3 +123,17 @@ def test_a_reader_that_leaves_early_is_no_cause_for_a_traceback() -> None:
         )
     assert ended.returncode == 1
     assert ended.stderr == b""
+
+
+def test_what_follows_a_colon_is_shown_on_the_bar_of_its_kind_as_it_is() -> None:
+    stream = io.StringIO()
+    console = Console(file=stream, force_terminal=True, width=120)
+    with progress_bar(console) as show:
+        show(1, 10, "rounds: Round 2 of 10 waits for 2 sites")
+        show(2, 10, "rounds: [red]Round 3[/red] \x1b[2J waits for 1 site")
+        show(5, 5, "records sent")
+    shown = stream.getvalue()
+    last = [line for line in shown.splitlines() if "10" in line][-1]
+    assert "[red]Round 3[/red] �[2J waits for 1 site" in last
+    assert "rounds:" not in shown
+    assert "records sent" in shown

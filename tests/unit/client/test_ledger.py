@@ -49,7 +49,12 @@ def test_only_its_owner_may_read_the_ledger(tmp_path: Path) -> None:
 
 def test_the_ledger_is_fully_synced_and_overwrites_what_it_erases(tmp_path: Path) -> None:
     with Ledger.open(tmp_path / "home") as ledger:
-        for pragma, value in (("journal_mode", "wal"), ("synchronous", 2), ("secure_delete", 1)):
+        for pragma, value in (
+            ("journal_mode", "wal"),
+            ("synchronous", 2),
+            ("secure_delete", 1),
+            ("recursive_triggers", 1),
+        ):
             assert ledger.read(f"PRAGMA {pragma}") == [(value,)]
 
 

@@ -52,7 +52,7 @@ def test_a_request_says_who_sends_it_and_which_protocol() -> None:
         assert send(server.url) == b'{"a": 1}'
     (request,) = server.requests
     headers = {name.lower(): value for name, value in request.headers.items()}
-    assert headers["tacit-protocol"] == "1.0"
+    assert headers["tacit-protocol"] == "1.1"
     assert headers["authorization"] == f"Bearer {TOKEN}"
     assert headers["user-agent"].startswith("tacit-client/")
     assert headers["accept-encoding"] == "identity"

@@ -23,7 +23,7 @@ from tacit.conformal import (
 )
 from tacit.conformal.corrections import delta_scores
 from tacit.conformal.results import EVERY_CLASS
-from tacit.conformal.search import DISJOINT, INDEPENDENT, WHOEVER
+from tacit.conformal.search import DISJOINT, INDEPENDENT, POPULATION_THERE, WHOEVER
 from tacit.errors import InvalidClassCount, InvalidParameter
 from tacit.mechanisms import BinaryChannel
 from tacit.scores import APS, HPS, RAPS, Margin, Score, TopK
@@ -184,7 +184,24 @@ def test_a_certified_result_states_the_failure_probability_and_the_margin_it_was
 def test_a_certified_result_states_all_that_its_proof_assumes() -> None:
     result = run(certified(), lambda _: YES)
     assert isinstance(result, Calibration)
-    assert {DISJOINT, WHOEVER, INDEPENDENT} <= set(result.assumptions)
+    assert {POPULATION_THERE, DISJOINT, WHOEVER, INDEPENDENT} <= set(result.assumptions)
+
+
+@given(rounds_of_answers(), channels, alphas)
+def test_the_last_round_that_decides_is_where_the_result_comes_from(
+    rounds: list[list[bool]], channel: BinaryChannel, alpha: float
+) -> None:
+    plan = (HPS(), 3, channel, alpha, 1000, len(rounds))
+    for search in (BinarySearch(*plan), CertifiedSearch(*plan, 0.9)):
+        result, asked = replay(search, rounds)
+        given = [Answers.of(np.array(bits, dtype=bool)) for bits in rounds]
+        deciding = [number for number in range(len(asked)) if search.decides(given[number])]
+        if not deciding:
+            assert isinstance(result, NotCertifiable) or result.threshold == 1.0
+            continue
+        assert isinstance(result, Calibration)
+        assert result.threshold == asked[deciding[-1]]
+        assert result.coverage == float(search.estimate(given[deciding[-1]]))
 
 
 def test_a_question_of_a_round_that_a_search_does_not_have_is_refused() -> None:

@@ -101,7 +101,7 @@ def test_a_field_that_an_invitation_does_not_have_is_refused_without_repeating_i
     assert "\x1b" not in str(caught.value)
 
 
-@pytest.mark.parametrize("version", ["1.1", None, 1])
+@pytest.mark.parametrize("version", ["1.2", None, 1])
 def test_an_invitation_of_another_version_says_to_upgrade(version: Any) -> None:
     content = json.dumps(json.loads(invitation().model_dump_json()) | {"version": version})
     with pytest.raises(UpgradeRequired):

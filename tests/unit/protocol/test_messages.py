@@ -22,6 +22,10 @@ from tacit.protocol import (
     Receipt,
     Receipts,
     Role,
+    RoundDone,
+    RoundState,
+    RoundStatus,
+    SearchState,
     ServerInfo,
     SiteStatus,
     Tally,
@@ -53,8 +57,27 @@ STATUS = CampaignStatus(
     closes_in=12.5,
     waiting_for=("4 more records.",),
 )
+ROUND = RoundStatus(
+    round=3,
+    state=RoundState.OPEN,
+    threshold=0.5,
+    low=0.25,
+    high=0.75,
+    answers=37,
+    sites=None,
+    coverage=None,
+    ends_in=40.5,
+    extensions=2,
+    waiting_sites=2,
+    waiting_for=("A site",),
+)
+LATE = Tally(received=7, pending=3, counted=2, dropped=1, late=1)
+SCORES = STATUS.model_copy(update={"method": "scores", "rounds": (ROUND,), "records": LATE})
 MESSAGES: list[Wire] = [
     STATUS,
+    SCORES,
+    ROUND,
+    RoundDone(answers=0),
     tacit.protocol.CampaignList(campaigns=(STATUS,)),
     Enrolment(records=5),
     Receipts(
@@ -65,7 +88,7 @@ MESSAGES: list[Wire] = [
     ServerInfo(
         service="tacit-aggregator",
         version="0.1.0",
-        protocols=("1.0",),
+        protocols=("1.0", "1.1"),
         time=datetime(2026, 1, 1, tzinfo=UTC),
         keys=(DIGEST,),
         most_body_bytes=2**25,
@@ -105,8 +128,26 @@ def test_a_field_is_taken_as_it_is_or_refused_never_converted(message: Wire) -> 
                 read = type(message).model_validate_json(json.dumps(fields | {name: value}))
             except ValidationError:
                 continue
-            found = json.loads(read.model_dump_json())[name]
+            found = json.loads(read.model_dump_json()).get(name, [])  # no rounds are left out
             assert (found, type(found) is bool) == (value, type(value) is bool)
+
+
+def test_a_status_of_labels_is_written_as_a_reader_of_version_1_0_knows_it() -> None:
+    written = json.loads(STATUS.model_dump_json())
+    assert written.keys().isdisjoint({"method", "rounds"})
+    assert "late" not in written["records"]
+    assert "late" not in written["sites"][0]["records"]
+    assert CampaignStatus.model_validate_json(json.dumps(written)) == STATUS
+    assert (STATUS.method, STATUS.rounds, STATUS.records.late) == ("labels", (), 0)
+
+
+def test_a_status_of_scores_says_what_is_new() -> None:
+    written = json.loads(SCORES.model_dump_json())
+    assert (written["method"], written["records"]["late"]) == ("scores", 1)
+    assert written["rounds"][0]["waiting_for"] == ["A site"]
+    early = SCORES.model_copy(update={"rounds": ()})
+    assert "rounds" not in json.loads(early.model_dump_json())
+    assert CampaignStatus.model_validate_json(early.model_dump_json()) == early
 
 
 @pytest.mark.parametrize("records", ["5", 5.0, True, 0, -1, 2**40 + 1, None, [5]], ids=repr)
@@ -164,7 +205,8 @@ def test_the_page_names_every_field_that_goes_over_the_wire() -> None:
 
 
 def test_the_page_names_every_state() -> None:
-    for states in (CampaignState, UploadState, Role, tacit.protocol.ClosedBy):
+    closed_by = tacit.protocol.ClosedBy
+    for states in (CampaignState, UploadState, Role, closed_by, RoundState, SearchState):
         for state in states:
             assert f"`{state}`" in PAGE
 

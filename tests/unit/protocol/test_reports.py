@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from tacit.errors import InvalidColumn, InvalidLabels, InvalidParameter, InvalidProbabilities
-from tacit.protocol import Campaign, Column, Features, Reports, Upload, label_dtype
+from tacit.protocol import Column, Features, LabelCampaign, Reports, Upload, label_dtype
 from tacit.protocol.uploads import MOST_RECORDS
 from tacit.scores import RandomizedAPS
 from tests.unit.protocol.examples import DIGEST, PIXELS, campaign, upload
@@ -26,7 +26,7 @@ def labels(values: list[int], dtype: Any = "uint8") -> Column:
 
 
 @pytest.mark.parametrize("terms", [PROBABILITIES, RANDOMIZED, FEATURES], ids=["p", "u", "f"])
-def test_an_upload_that_fits_its_campaign_is_read(terms: Campaign) -> None:
+def test_an_upload_that_fits_its_campaign_is_read(terms: LabelCampaign) -> None:
     sent = upload(terms)
     reports = Reports.of(Upload.model_validate_json(sent.to_bytes()), terms)
     assert len(reports) == sent.records == 4

@@ -89,7 +89,7 @@ def test_another_spelling_of_a_threshold_is_refused() -> None:
 
 def test_a_threshold_of_another_version_says_to_upgrade() -> None:
     with pytest.raises(UpgradeRequired):
-        Threshold.from_bytes(respelled(NOMINAL, version="1.1"))
+        Threshold.from_bytes(respelled(NOMINAL, version="1.2"))
 
 
 def test_numbers_that_are_not_finite_cannot_be_put_into_a_threshold() -> None:

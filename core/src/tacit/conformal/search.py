@@ -16,20 +16,19 @@ from numpy.typing import NDArray
 from tacit.checks import check_class_count
 from tacit.conformal.corrections import delta_scores, n_for_scores
 from tacit.conformal.questions import Answers, Question, deal
-from tacit.conformal.results import (
-    EXCHANGEABLE,
-    POPULATION,
-    Calibration,
-    Guarantee,
-    NotCertifiable,
-)
+from tacit.conformal.results import Calibration, Guarantee, NotCertifiable
 from tacit.errors import InvalidParameter
 from tacit.exact import count, exactly, finite, level
 from tacit.mechanisms import BinaryChannel
 from tacit.scores import Score
 
+EXCHANGEABLE_THERE = "New records are exchangeable with those that answered the round that decided."
+POPULATION_THERE = (
+    "The population is the mixture that answered the round that decided, weighted by its answers"
+    " there; who answered other rounds only is not in it."
+)
 PROTECTED = "ε protects the whole record: nothing but one randomized bit of it is sent."
-DISJOINT = "Every record answers in one round, a random share of every site in each."
+DISJOINT = "Every record answers in one round, drawn at random before any question."
 WHOEVER = "Whether a record answers does not depend on what it would answer."
 INDEPENDENT = "Records are independent of each other."
 
@@ -90,8 +89,15 @@ class _Bisection(ABC):
             guarantee=Guarantee.NOMINAL,
             coverage=last.coverage,
             epsilon=self.channel.epsilon,
-            assumptions=(EXCHANGEABLE, POPULATION, PROTECTED, DISJOINT, WHOEVER),
+            assumptions=(EXCHANGEABLE_THERE, POPULATION_THERE, PROTECTED, DISJOINT, WHOEVER),
         )
+
+    @abstractmethod
+    def decides(self, answers: Answers) -> bool:
+        """Whether a round with these answers puts the result at its own question.
+
+        The last round that does is the one that decided.
+        """
 
     @abstractmethod
     def start(self) -> Question | NotCertifiable:
@@ -129,11 +135,15 @@ class BinarySearch(_Bisection):
         """Ask at the middle of the range."""
         return self._first()
 
+    def decides(self, answers: Answers) -> bool:
+        """Every round that somebody answered does."""
+        return bool(answers.count)
+
     def advance(self, question: Question, answers: Answers) -> Question | Calibration:
         """Halve the bracket, or stop at this question."""
         following = self._after(question, answers)
         stop = False
-        if answers.count:
+        if self.decides(answers):
             estimate, asked = self.estimate(answers), question.threshold
             excess = estimate - (1 - level(self.alpha, "α"))
             stop = abs(excess) <= exactly(self.tolerance) / 2
@@ -164,6 +174,13 @@ class CertifiedSearch(_Bisection):
         """Ask at the middle of the range, unless Δ_S ≥ α: then no threshold can be certified."""
         return self._first() if self._certifiable(self.n) else self._not_certifiable(self.n)
 
+    def decides(self, answers: Answers) -> bool:
+        """Whether they prove their question: Z ≥ 1-α+Δ."""
+        if not answers.count:
+            return False
+        margin = exactly(self._delta_of(answers.count))
+        return self.estimate(answers) >= 1 - level(self.alpha, "α") + margin
+
     def advance(
         self, question: Question, answers: Answers
     ) -> Question | Calibration | NotCertifiable:
@@ -173,12 +190,14 @@ class CertifiedSearch(_Bisection):
         """
         following = self._after(question, answers)
         if answers.count:
-            estimate, margin = self.estimate(answers), self._delta_of(answers.count)
-            proved = estimate >= 1 - level(self.alpha, "α") + exactly(margin)
+            proved = self.decides(answers)
             following = _halved(following, at_most=proved)
             if proved:
                 following = replace(
-                    following, found=question.threshold, coverage=float(estimate), margin=margin
+                    following,
+                    found=question.threshold,
+                    coverage=float(self.estimate(answers)),
+                    margin=self._delta_of(answers.count),
                 )
         if following.round < self.rounds:
             return following

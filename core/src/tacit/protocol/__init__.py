@@ -11,13 +11,44 @@ except ModuleNotFoundError as error:
         "tacit.protocol needs pydantic and rfc8785: install tacit with its extra, tacit[protocol]"
     ) from error
 
-from tacit.protocol.campaign import Campaign, Features, Grid, Probabilities, RandomizedLabels
+from tacit.protocol.campaign import Campaign
 from tacit.protocol.columns import Column
+from tacit.protocol.dealing import deal_by_key
 from tacit.protocol.digests import sha256_hex
 from tacit.protocol.invitation import Invitation
+from tacit.protocol.label_campaign import (
+    Features,
+    Grid,
+    LabelCampaign,
+    Probabilities,
+)
 from tacit.protocol.problems import PROBLEM_TYPES, FieldError, Problem, Problems, ProblemType
+from tacit.protocol.randomizers import RandomizedBits, RandomizedLabels
 from tacit.protocol.reports import Reports, label_dtype
+from tacit.protocol.rounds import (
+    LONGEST_POLL,
+    AnswerUpload,
+    CurrentRound,
+    RoundDone,
+    RoundQuestion,
+    RoundState,
+    RoundStatus,
+    SearchState,
+)
+from tacit.protocol.score_campaign import (
+    Model,
+    RoundPlan,
+    ScoreCampaign,
+    Search,
+)
 from tacit.protocol.signatures import Opened, Signed, SigningKey, fingerprint
+from tacit.protocol.statements import (
+    Certificate,
+    HostileContributors,
+    Privacy,
+    RoundResult,
+    deciding_round,
+)
 from tacit.protocol.status import (
     CampaignList,
     CampaignState,
@@ -29,36 +60,60 @@ from tacit.protocol.status import (
     Tally,
     TokenInfo,
 )
-from tacit.protocol.threshold import HostileContributors, Privacy, Threshold, ThresholdKind
+from tacit.protocol.threshold import (
+    LabelThreshold,
+    ScoreThreshold,
+    Threshold,
+    ThresholdKind,
+    replay,
+)
 from tacit.protocol.uploads import Enrolment, Receipt, Receipts, Upload, UploadState
 from tacit.protocol.versions import PROTOCOL
 
 __all__ = [
+    "LONGEST_POLL",
     "PROBLEM_TYPES",
     "PROTOCOL",
+    "AnswerUpload",
     "Campaign",
     "CampaignList",
     "CampaignState",
     "CampaignStatus",
+    "Certificate",
     "ClosedBy",
     "Column",
+    "CurrentRound",
     "Enrolment",
     "Features",
     "FieldError",
     "Grid",
     "HostileContributors",
     "Invitation",
+    "LabelCampaign",
+    "LabelThreshold",
+    "Model",
     "Opened",
     "Privacy",
     "Probabilities",
     "Problem",
     "ProblemType",
     "Problems",
+    "RandomizedBits",
     "RandomizedLabels",
     "Receipt",
     "Receipts",
     "Reports",
     "Role",
+    "RoundDone",
+    "RoundPlan",
+    "RoundQuestion",
+    "RoundResult",
+    "RoundState",
+    "RoundStatus",
+    "ScoreCampaign",
+    "ScoreThreshold",
+    "Search",
+    "SearchState",
     "ServerInfo",
     "Signed",
     "SigningKey",
@@ -69,7 +124,10 @@ __all__ = [
     "TokenInfo",
     "Upload",
     "UploadState",
+    "deal_by_key",
+    "deciding_round",
     "fingerprint",
     "label_dtype",
+    "replay",
     "sha256_hex",
 ]

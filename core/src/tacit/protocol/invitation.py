@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, StringConstraints, ValidationError
 
 from tacit.errors import InvalidDocument
-from tacit.protocol.versions import PROTOCOL, check_version
+from tacit.protocol.versions import FIRST, check_version
 from tacit.protocol.wire import Digest, Name, Wire, described, parsed
 
 PREFIX = "tacit-invitation."
@@ -23,7 +23,7 @@ class Invitation(Wire):
     """
 
     tacit: Literal["invitation"] = "invitation"
-    version: Literal["1.0"] = PROTOCOL
+    version: Literal["1.0"] = FIRST
     url: Url
     key: Digest
     """The fingerprint of the key that must have signed everything."""

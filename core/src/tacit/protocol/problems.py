@@ -130,6 +130,31 @@ class Problems(Enum):
         "The campaign takes no more uploads.",
         "Nothing was stored or changed; the campaign's status says how it ended.",
     )
+    ENROLMENT_CLOSED = ProblemType(
+        "enrolment-closed",
+        409,
+        "The first question was asked, and who answers when is fixed.",
+        "Join another campaign; what was enrolled before stays enrolled.",
+    )
+    WRONG_QUESTION = ProblemType(
+        "wrong-question",
+        409,
+        "The answers are to another question than this round's, or to one not asked yet.",
+        "Answer only questions of this campaign that its key has signed; nothing was stored.",
+    )
+    ROUND_CLOSED = ProblemType(
+        "round-closed",
+        409,
+        "The answers came after their round had closed.",
+        "They are tallied as late and never counted: do not send them again, go on with the next"
+        " round.",
+    )
+    ANSWERS_MISSING = ProblemType(
+        "answers-missing",
+        409,
+        "The site has sent another number of answers in this round than it says.",
+        "Send the answers that are missing, then mark the round done again.",
+    )
     NOT_READY = ProblemType(
         "not-ready",
         409,

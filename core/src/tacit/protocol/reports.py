@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from tacit.checks import check_labels
 from tacit.errors import InvalidColumn
-from tacit.protocol.campaign import Campaign, Features
 from tacit.protocol.columns import Column, Dtype
+from tacit.protocol.label_campaign import Features, LabelCampaign
 from tacit.protocol.uploads import MOST_RECORDS, Upload
 from tacit.scores import check_probabilities
 from tacit.scores.checks import check_uniforms
@@ -34,7 +34,7 @@ class Reports:
         return len(self.labels)
 
     @classmethod
-    def of(cls, upload: Upload, campaign: Campaign) -> "Reports":
+    def of(cls, upload: Upload, campaign: LabelCampaign) -> "Reports":
         """The arrays, if they are what the campaign asks for; errors show no value."""
         n = upload.records
         if not 1 <= n <= MOST_RECORDS:
@@ -50,7 +50,7 @@ def _column(name: str, column: Column, dtype: Dtype, shape: tuple[int, ...]) -> 
     return column.array()
 
 
-def _evidence(upload: Upload, campaign: Campaign, n: int) -> NDArray[np.generic]:
+def _evidence(upload: Upload, campaign: LabelCampaign, n: int) -> NDArray[np.generic]:
     asked = campaign.evidence
     given, other = upload.probabilities, upload.features
     if isinstance(asked, Features):
@@ -68,7 +68,7 @@ def _evidence(upload: Upload, campaign: Campaign, n: int) -> NDArray[np.generic]
     return probabilities
 
 
-def _uniforms(upload: Upload, campaign: Campaign, n: int) -> NDArray[np.float64] | None:
+def _uniforms(upload: Upload, campaign: LabelCampaign, n: int) -> NDArray[np.float64] | None:
     if not campaign.conformity_score().randomized:
         if upload.uniforms is not None:
             raise InvalidColumn("This campaign's score is not randomized: send no uniforms.")

@@ -5,8 +5,19 @@ from typing import Annotated
 
 from pydantic import Field
 
+from tacit.protocol.campaign import Method
+from tacit.protocol.rounds import RoundStatus
 from tacit.protocol.uploads import Count
 from tacit.protocol.wire import Digest, Moment, Name, Wire
+
+
+def _nothing(value: object) -> bool:
+    """What a reader of version 1.0 does not know is left out where it says nothing."""
+    return not value
+
+
+def _of_labels(method: str) -> bool:
+    return method == "labels"
 
 
 class CampaignState(StrEnum):
@@ -32,12 +43,14 @@ class ClosedBy(StrEnum):
 
 
 class Tally(Wire):
-    """Records: received = pending + counted + dropped."""
+    """Records: received = pending + counted + dropped + late."""
 
     received: Count
     pending: Count
     counted: Count
     dropped: Count
+    late: Annotated[Count, Field(exclude_if=_nothing)] = 0
+    """Of score campaigns: answers to a round that had closed."""
 
 
 class SiteStatus(Wire):
@@ -67,6 +80,9 @@ class CampaignStatus(Wire):
     closes_in: Annotated[float, Field(ge=0)]
     waiting_for: tuple[str, ...]
     """Why there is no final result yet, in sentences; empty when there is one."""
+    method: Annotated[Method, Field(exclude_if=_of_labels)] = "labels"
+    rounds: Annotated[tuple[RoundStatus, ...], Field(exclude_if=_nothing)] = ()
+    """Of score campaigns: those that were opened, in their order."""
 
 
 class CampaignList(Wire):

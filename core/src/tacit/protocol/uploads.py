@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from tacit.protocol.columns import Column
-from tacit.protocol.versions import PROTOCOL
+from tacit.protocol.versions import FIRST
 from tacit.protocol.wire import EXACT, Digest, Identifier, Wire
 
 MOST_RECORDS = 100_000
@@ -24,7 +24,7 @@ class Enrolment(Wire):
 class Upload(Wire):
     """Reports of some records, one column per quantity, and the campaign they were made for."""
 
-    version: Literal["1.0"] = PROTOCOL
+    version: Literal["1.0"] = FIRST
     campaign: Digest
     upload: Identifier
     """Drawn by the site, once; the same upload may be sent again, byte for byte."""
@@ -50,11 +50,13 @@ class UploadState(StrEnum):
 
     accepted: stored, and will be counted. counted: in the sketch, features erased.
     dropped: erased without being counted, for the reason that stands beside it.
+    late: answers that came after their round had closed, and are not counted.
     """
 
     ACCEPTED = "accepted"
     COUNTED = "counted"
     DROPPED = "dropped"
+    LATE = "late"
 
 
 class Receipt(Wire):

@@ -4,8 +4,12 @@ from typing import Any, Final
 
 from tacit.errors import UpgradeRequired
 
-PROTOCOL: Final = "1.0"
-SUPPORTED = (PROTOCOL,)
+FIRST: Final = "1.0"
+"""Label campaigns and all that belongs to them."""
+ROUNDS: Final = "1.1"
+"""Score campaigns: questions, answers and thresholds of rounds."""
+PROTOCOL: Final = ROUNDS
+SUPPORTED = (FIRST, ROUNDS)
 
 HEADER = "Tacit-Protocol"
 """The HTTP header in which a client says what it speaks."""

@@ -1,7 +1,7 @@
 """What all models on the wire share: strict types, no unknown fields, no values in errors."""
 
-from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Self
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 import rfc8785
 from pydantic import (
@@ -9,6 +9,7 @@ from pydantic import (
     AwareDatetime,
     BaseModel,
     ConfigDict,
+    Field,
     PlainSerializer,
     StringConstraints,
     ValidationError,
@@ -70,6 +71,9 @@ Moment = Annotated[
 ]
 """A whole second in UTC, as RFC 3339 writes it with a Z."""
 
+Number = Annotated[float, Field(ge=-EXACT, le=EXACT)]
+"""A number that documents may hold."""
+
 JsonObject = Annotated[dict[str, Any], AfterValidator(_of_exact_values)]
 """An object whose fields another part of Tacit knows."""
 
@@ -85,6 +89,9 @@ class Wire(BaseModel):
         allow_inf_nan=False,
         hide_input_in_errors=True,
     )
+
+
+Form = TypeVar("Form", bound=Wire)
 
 
 class SignedDocument(Wire):
@@ -105,6 +112,11 @@ class SignedDocument(Wire):
         return sha256_hex(self.to_bytes())
 
     @classmethod
+    def form_of(cls, fields: Mapping[str, Any]) -> type[Self]:  # noqa: ARG003 -- some kinds have forms
+        """The class that reads a document of these fields, where its kind has several."""
+        return cls
+
+    @classmethod
     def from_bytes(cls, payload: bytes) -> Self:
         """Read canonical bytes; anything else, also another spelling of the same, is refused."""
         fields = parsed(payload)
@@ -112,12 +124,22 @@ class SignedDocument(Wire):
             raise InvalidDocument(f"This is not a {cls.kind}.")
         check_version(fields.get("version"))
         try:
-            document = cls.model_validate_json(payload)
+            document = cls.form_of(fields).model_validate_json(payload)
         except ValidationError as error:
             raise InvalidDocument(f"This is not a valid {cls.kind}: {described(error)}") from None
         if document.to_bytes() != payload:
             raise InvalidDocument(f"The bytes of this {cls.kind} are not canonical JSON.")
         return document
+
+
+def chosen_form(
+    forms: Iterable[type[Form]], fields: Mapping[str, Any], field: str, kind: str
+) -> type[Form]:
+    """The form whose `field` has the value that the document's has."""
+    for form in forms:
+        if form.model_fields[field].default == fields.get(field):
+            return form
+    raise InvalidDocument(f"This is not a valid {kind}: {field}: is none of those known here.")
 
 
 def parsed(payload: bytes) -> Mapping[str, Any]:

@@ -18,7 +18,7 @@ from tacit_aggregator.database.engine import Database
 from tacit_aggregator.database.migrate import upgrade
 from tacit_aggregator.keys import commands as keys
 from tacit_aggregator.keys import service as keys_service
-from tacit_aggregator.keys.secret import ensure_secret
+from tacit_aggregator.keys.secret import ensure_secret, secret_file
 from tacit_aggregator.models import commands as models
 from tacit_aggregator.tokens import commands as tokens
 
@@ -64,12 +64,14 @@ def serve() -> None:
 def migrate(as_json: Json = False) -> None:
     """Make the database, or bring it to this version; make a first signing key if there is none."""
     settings = settings_from_environment()
-    upgrade(settings.database_url)
+    secret_file(settings)  # refuses now, rather than after the database was changed
+    upgrade(settings.database_url, settings.database_wait_seconds)
     new_secret = ensure_secret(settings)
     secret = keys_service.read_secret(settings)
     database = Database(settings.database_url)
     try:
         with database.transaction("make first key") as connection:
+            database.keep_others_out(connection, keys_service.CHANGING_KEYS)
             new_key = keys_service.ensure_key(connection, secret, time.time())
             (key, *_) = keys_service.fingerprints(connection)
     finally:

@@ -6,13 +6,12 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from pydantic import ValidationError
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DBAPIError
 from typer.core import TyperGroup
 
 from tacit.protocol.wire import field_errors
@@ -41,7 +40,7 @@ class CommandGroup(TyperGroup):
             return super().invoke(ctx)
         except OperatorError as error:
             sentence = str(error)
-        except OperationalError as error:
+        except DBAPIError as error:
             sentence = _of_database(error)
         typer.echo(sentence, err=True)
         raise typer.Exit(1)
@@ -91,13 +90,6 @@ def print_table(rows: Sequence[Mapping[str, Any]], nothing: str) -> None:
         typer.echo("  ".join(padded).rstrip())
 
 
-def moment(seconds: float | None) -> str | None:
-    """A time as RFC 3339 writes it."""
-    if seconds is None:
-        return None
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
 def write_private(file: Path, text: str) -> None:
     """Write a new file that only its owner may read."""
     try:
@@ -116,8 +108,10 @@ def _cell(value: Any) -> str:
     return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
-def _of_database(error: OperationalError) -> str:
+def _of_database(error: DBAPIError) -> str:
     code = getattr(error.orig, "sqlite_errorcode", None)
     if code == sqlite3.SQLITE_BUSY:
         return "Another process is writing to the database; try again."
-    return f"The database cannot be used: {error.orig}."
+    # Further lines of PostgreSQL's may show the row that it is about.
+    reason = str(error.orig).strip().partition("\n")[0].rstrip(".")
+    return f"The database cannot be used: {reason}."

@@ -4,8 +4,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from tacit.errors import UpgradeRequired
-from tacit.protocol import FieldError, Problems, wire
+from tacit.protocol import FieldError, Problems, versions, wire
 from tacit_aggregator.errors import Refusal
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -24,10 +23,10 @@ def read_model(kind: type[Model], body: bytes) -> Model:
 
 
 def _check_version(error: ValidationError) -> None:
-    """Of another version nothing else is judged: it may be right there."""
-    details = error.errors(include_url=False, include_input=False, include_context=False)
-    if any(detail["loc"] == ("version",) for detail in details):
-        raise UpgradeRequired
+    """Of a version that is not spoken here nothing else is judged: it may be right there."""
+    for detail in error.errors(include_url=False, include_context=False):
+        if detail["loc"] == ("version",):
+            versions.check_version(detail["input"])
 
 
 def _quotes(message: BaseModel) -> int:

@@ -26,6 +26,18 @@ class Metrics:
         self._records = Counter(
             "tacit_records", "Records by what became of them", ("state",), registry=registry
         )
+        self._rounds = Counter(
+            "tacit_rounds", "Rounds of score campaigns that moved", ("event",), registry=registry
+        )
+        self._answers = Counter(
+            "tacit_answers",
+            "Answers in rounds by what became of them",
+            ("state",),
+            registry=registry,
+        )
+        self.polls_waiting = Gauge(
+            "tacit_polls_waiting", "Requests that wait for the next question", registry=registry
+        )
         self.pending_records = Gauge(
             "tacit_pending_records", "Records accepted and not counted yet", registry=registry
         )
@@ -59,6 +71,16 @@ class Metrics:
         """Uploads were accepted, counted or dropped."""
         self._uploads.labels(state).inc(uploads)
         self._records.labels(state).inc(records)
+
+    def round_moved(self, event: str, happened: bool) -> None:
+        """A round was opened, closed or extended, if that happened here."""
+        if happened:
+            self._rounds.labels(event).inc()
+
+    def answers(self, state: str, records: int) -> None:
+        """Answers were accepted, or came too late."""
+        if records:
+            self._answers.labels(state).inc(records)
 
     def transaction(self, name: str, seconds: float) -> None:
         """A transaction was committed."""

@@ -1,5 +1,6 @@
-"""Running the server: one process for one database, until it is told to stop."""
+"""Running the server until it is told to stop."""
 
+import asyncio
 import os
 import resource
 import signal
@@ -11,10 +12,11 @@ from typing import Any
 
 import structlog
 import uvicorn
+from fastapi import FastAPI
 from prometheus_client import CollectorRegistry, start_http_server
 
 from tacit_aggregator.database.engine import Database
-from tacit_aggregator.database.lock import only_server
+from tacit_aggregator.database.lock import serving
 from tacit_aggregator.database.migrate import check_current
 from tacit_aggregator.errors import OperatorError
 from tacit_aggregator.http.app import create_app
@@ -33,12 +35,12 @@ _OTHER_DESCRIPTORS = 128
 def serve(settings: Settings) -> None:
     """Serve until a signal says to stop; refuses what would not be safe or would not work."""
     refuse_unsafe(settings)
-    with only_server(settings.database_url), _opened(settings.database_url) as database:
+    configure_logging(settings)
+    with _opened(settings) as database, serving(database):
         check_current(database)
         with database.read() as connection:
             # Fails now rather than with the first campaign.
             current_key(connection, read_secret(settings))
-        configure_logging(settings)
         with _stopping_quietly():
             _run(settings, database)
 
@@ -62,7 +64,7 @@ def _run(settings: Settings, database: Database) -> None:
         timeout_keep_alive=_KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=_GRACE_SECONDS,
     )
-    _Server(config).run(sockets=[listener])
+    _Server(config, app, settings.drain_seconds).run(sockets=[listener])
 
 
 def _most_connections(wanted: int) -> int:
@@ -80,7 +82,12 @@ def _most_connections(wanted: int) -> int:
 
 
 class _Server(uvicorn.Server):
-    """Uvicorn, that says when it listens and quits at the second signal."""
+    """Uvicorn, that says when it listens, drains, and quits at the second signal."""
+
+    def __init__(self, config: uvicorn.Config, app: FastAPI, drain_seconds: float) -> None:
+        super().__init__(config)
+        self._app = app
+        self._drain_seconds = drain_seconds
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets=sockets)
@@ -91,6 +98,8 @@ class _Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         _log().info("stopping")
+        # Requests are still served; whoever asks /readyz sends them elsewhere.
+        await asyncio.sleep(self._drain_seconds)
         await super().shutdown(sockets=sockets)
         _log().info("stopped")
 
@@ -98,13 +107,15 @@ class _Server(uvicorn.Server):
         if self.should_exit:
             # Whatever was acknowledged is on the disk, and every line of the log is written.
             os._exit(128 + sig)
+        self._app.state.stopping = True
         super().handle_exit(sig, frame)
 
 
 @contextmanager
-def _opened(url: str) -> Iterator[Database]:
-    database = Database(url)
+def _opened(settings: Settings) -> Iterator[Database]:
+    database = Database(settings.database_url, connections=settings.database_connections)
     try:
+        database.wait(settings.database_wait_seconds)
         yield database
     finally:
         database.close()

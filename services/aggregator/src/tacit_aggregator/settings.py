@@ -17,16 +17,21 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="TACIT_", extra="ignore", frozen=True)
 
     environment: Literal["development", "production"] = "development"
-    database_url: str = "sqlite:///tacit-aggregator.db"
+    database_url: str = Field(default="sqlite:///tacit-aggregator.db", repr=False)
+    """sqlite:///path for one server, postgresql://user:password@host/database for any number."""
+    database_wait_seconds: float = Field(default=30.0, ge=0)
+    """How long a server that starts waits for a PostgreSQL that does not answer yet."""
+    database_connections: int = Field(default=10, ge=2)
+    """How many connections to PostgreSQL serve requests; a server has two more of its own."""
     key_secret_file: Path | None = None
-    """The secret that private keys are encrypted with; by default a file beside the database."""
+    """The secret that private keys are encrypted with; beside a SQLite file if it is not set."""
     public_url: str | None = None
     """Where sites reach this server, as invitations say it."""
     host: str = "127.0.0.1"
     port: int = Field(default=8080, ge=0, le=65535)
     metrics_port: int | None = Field(default=None, ge=0, le=65535)
     """Prometheus metrics on a port of their own, on `host`; None: nowhere."""
-    most_connections: int = Field(default=1000, ge=1)
+    most_connections: int = Field(default=4096, ge=1)
     """Further ones are refused; fewer if the system gives the process fewer descriptors."""
     head_seconds: float = Field(default=20.0, gt=0)
     """How long a request's head may take to arrive, from the first byte or a new connection."""
@@ -42,6 +47,10 @@ class Settings(BaseSettings):
     """A worker that takes longer for one step, 512 records at most, is ended.
 
     Its uploads are tried again, one by one."""
+    drain_seconds: float = Field(default=0.0, ge=0)
+    """How long a server that was told to stop still takes requests while /readyz says no.
+
+    So that what stands before it notices."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["json", "console"] = "json"
 

@@ -3,9 +3,10 @@
 `Contributor` is a site's side, `Owner` the model owner's. All errors are in `tacit_client.errors`.
 """
 
-from tacit.protocol import Features, Invitation, Probabilities, Signed, ThresholdKind
+from tacit.protocol import Features, Invitation, Model, Probabilities, Signed, ThresholdKind
 from tacit_client.airgap import Submission, submit
-from tacit_client.contributor import Contribution, Contributor
+from tacit_client.contribution import Contribution
+from tacit_client.contributor import Contributor
 from tacit_client.errors import TacitClientError
 from tacit_client.home import Home
 from tacit_client.joining import fetch_campaign
@@ -27,6 +28,7 @@ __all__ = [
     "JoinedCampaign",
     "Ledger",
     "Membership",
+    "Model",
     "Network",
     "OnProgress",
     "Outbox",

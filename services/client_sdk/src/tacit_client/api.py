@@ -1,15 +1,19 @@
 """The protocol's requests, one method each."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Self
 
 from tacit.protocol import (
     Campaign,
     CampaignList,
     CampaignStatus,
+    CurrentRound,
     Enrolment,
     Receipt,
     Receipts,
+    RoundDone,
+    RoundStatus,
     ServerInfo,
     Signed,
     SiteStatus,
@@ -105,6 +109,26 @@ class Api:
             if page.next is None:
                 return
             after = page.next
+
+    def current_round(self, digest: str, *, after: int = -1, wait: float = 0.0) -> CurrentRound:
+        """What is asked now; with `wait`, once it is another round than those up to `after`."""
+        parameters = {"after": str(after), "wait": f"{wait:.3f}"}
+        path = _path(digest, "round")
+        answer = self._transport.send("fetch round", "GET", path, parameters=parameters)
+        current = answer.read(CurrentRound)
+        if current.campaign != digest:
+            raise NotAServer("The server answered about another campaign than the one asked for.")
+        return current
+
+    def done(self, digest: str, number: int, answers: int) -> RoundStatus:
+        """Say that all answers of a round were sent, and how many they are."""
+        path = _path(digest, "rounds", str(number), "done")
+        body = RoundDone(answers=answers).model_dump_json().encode()
+        return self._transport.send("mark round done", "PUT", path, body=body).read(RoundStatus)
+
+    def model(self, digest: str, into: Path) -> None:
+        """Fetch a model's file; not verified yet."""
+        self._transport.send("fetch model", "GET", f"/v1/models/{digest}", into=into)
 
     def threshold(self, digest: str, which: ThresholdKind) -> Signed:
         """A signed threshold, not verified yet."""

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.mechanisms import RandomizedResponse, RecordCoins
-from tacit.protocol import Campaign, label_dtype
+from tacit.protocol import LabelCampaign, label_dtype
 from tacit_client.ledger.records import Hashes
 
 
@@ -19,14 +19,16 @@ class Randomized:
 
 
 def randomize(
-    campaign: Campaign, key: bytes, records: Hashes, labels: NDArray[np.int64]
+    campaign: LabelCampaign, key: bytes, records: Hashes, labels: NDArray[np.int64]
 ) -> Randomized:
     """Labels through the campaign's channel, with the coins of (campaign key, record)."""
     mechanism = RandomizedResponse.from_channel(campaign.channel)
     reports = mechanism.privatize(labels, RecordCoins(key, records, purpose="labels"))
-    uniforms = None
-    if campaign.conformity_score().randomized:
-        coins = RecordCoins(key, records, purpose="uniforms")
-        words = coins.blocks(0, len(records), 0)[:, 0]
-        uniforms = (words >> np.uint64(11)).astype(np.float64) * 2.0**-53
-    return Randomized(reports.astype(label_dtype(campaign.k)), uniforms)
+    drawn = uniforms(key, records) if campaign.conformity_score().randomized else None
+    return Randomized(reports.astype(label_dtype(campaign.k)), drawn)
+
+
+def uniforms(key: bytes, records: Hashes) -> NDArray[np.float64]:
+    """One number in [0, 1) per record, for randomized scores."""
+    words = RecordCoins(key, records, purpose="uniforms").blocks(0, len(records), 0)[:, 0]
+    return (words >> np.uint64(11)).astype(np.float64) * 2.0**-53

@@ -1,42 +1,35 @@
 """A site's side of a campaign: join, contribute, resume, leave."""
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Self, Unpack
+from typing import Self, TypeVar, Unpack
 
 from numpy.typing import ArrayLike
 
-from tacit.protocol import Campaign, CampaignState, CampaignStatus, Invitation, Signed
-from tacit_client import airgap, joining, sending
+from tacit.protocol import (
+    Campaign,
+    CampaignStatus,
+    Invitation,
+    LabelCampaign,
+    ScoreCampaign,
+    Signed,
+)
+from tacit_client import airgap, joining, reporting, rounds, sending
 from tacit_client.api import Api
-from tacit_client.drawing import Drawn, check_allowed, count_fresh, draw
-from tacit_client.errors import AlreadyLeft, CampaignEnded, NotYetOpen
+from tacit_client.contribution import Contribution
+from tacit_client.drawing import draw
+from tacit_client.errors import AlreadyLeft, CampaignEnded, NeedsNetwork
 from tacit_client.home import Home
 from tacit_client.ledger import JoinedCampaign, Ledger, Membership, find_campaign
 from tacit_client.notice import notice
 from tacit_client.outbox import Outbox, ReportState
+from tacit_client.participation import Participation
 from tacit_client.policy import Policy
 from tacit_client.preview import Preview, preview
 from tacit_client.progress import OnProgress, silent
 from tacit_client.records import GivenEvidence, Names, Records
 from tacit_client.transport import Network
 
-
-@dataclass(frozen=True)
-class Contribution:
-    """What a call did, in records; `uploads` is how many were sent."""
-
-    records: int
-    """Given to this call."""
-    drawn: int
-    """Randomized now, for the first and only time."""
-    already: int
-    """Drawn by an earlier call; not drawn again."""
-    accepted: int
-    """Sent by this call and stored by the server."""
-    late: int
-    """Sent by this call after the campaign took no more."""
-    uploads: int
+AnyCampaign = TypeVar("AnyCampaign", bound=Campaign)
 
 
 class Contributor:
@@ -148,53 +141,62 @@ class Contributor:
 
     def contribute(
         self,
-        labels: ArrayLike,
-        ids: Names,
+        labels: ArrayLike | None = None,
+        ids: Names = (),
         persons: Names | None = None,
         *,
+        wait: float | bool = True,
+        absent_ok: bool = False,
         on_progress: OnProgress | None = None,
         **evidence: Unpack[GivenEvidence],
     ) -> Contribution:
         """Check all records, draw those never drawn, and send everything that waits.
 
         Labels are class indices or class names; ids name the records, persons whose they are. With
-        them go `probabilities=` or `features=`, as the campaign asks. After a crash call it
-        again with the same records, or `resend`: nothing is drawn twice.
+        them go `probabilities=` or `features=`, as the campaign asks; to a score campaign `scores=`
+        may be given instead. After a crash call it again with the same records, or `resend`:
+        nothing is drawn twice.
+
+        In a score campaign it answers round after round until the search is over, or for `wait`
+        seconds; with `wait=False` it answers what is asked now. Call it again with the same
+        records to go on. Records can be added until the first question is asked: with
+        `wait=False`, and then all of them given together. Those that were enrolled, have not
+        answered and are not given are `RecordsAbsent`, unless `absent_ok`.
         """
-        records = Records.of(self.campaign, labels, ids, persons, **evidence)
+        tell = on_progress or silent
+        if isinstance(self.campaign, ScoreCampaign):
+            given = rounds.ScoreRecords.of(self.campaign, labels, ids, persons, **evidence)
+            with self._api() as api:
+                done = rounds.contribute(
+                    self._part(self.campaign), api, given, wait, tell, absent_ok=absent_ok
+                )
+            self._reread()
+            return done
+        records = Records.of(self._labels(), labels, ids, persons, **evidence)
         with self._api() as api:
-            status = api.status(self.digest)
-            if status.state is CampaignState.WAITING:
-                raise NotYetOpen(opens_in=status.opens_in)
-            if any(site.left for site in status.sites if site.site == self.site):
-                raise AlreadyLeft
-            if status.state is CampaignState.OPEN:
-                drawn = self._draw(records)
-                return self._send(api, len(records), drawn, on_progress or silent)
-            return self._finish(api, records, on_progress or silent)
+            return reporting.contribute(self._part(self._labels()), api, records, tell)
 
     def resend(self, on_progress: OnProgress | None = None) -> Contribution:
         """Send what waits in the outbox, byte for byte as it was drawn."""
+        tell = on_progress or silent
         with self._api() as api:
-            return self._send(api, 0, Drawn(0, 0), on_progress or silent)
+            if isinstance(self.campaign, ScoreCampaign):
+                return rounds.resend(self._part(self.campaign), api, tell)
+            return reporting.resend(self._part(self._labels()), api, tell)
 
     def preview(
         self,
-        labels: ArrayLike,
-        ids: Names,
+        labels: ArrayLike | None = None,
+        ids: Names = (),
         persons: Names | None = None,
         **evidence: Unpack[GivenEvidence],
     ) -> Preview:
         """Exactly what `contribute` would send; nothing is drawn, stored or sent."""
-        records = Records.of(self.campaign, labels, ids, persons, **evidence)
-        return preview(
-            self._ledger,
-            self._joined,
-            self.campaign,
-            self.policy,
-            records,
-            per_upload=self._per_upload,
-        )
+        if isinstance(self.campaign, ScoreCampaign):
+            given = rounds.ScoreRecords.of(self.campaign, labels, ids, persons, **evidence)
+            return rounds.preview(self._part(self.campaign), given)
+        records = Records.of(self._labels(), labels, ids, persons, **evidence)
+        return preview(self._part(self._labels()), records)
 
     def status(self) -> CampaignStatus:
         """Where the campaign stands, by the server's word."""
@@ -231,9 +233,12 @@ class Contributor:
         persons: Names | None = None,
         **evidence: Unpack[GivenEvidence],
     ) -> Contribution:
-        """Draw as `contribute` does, and write all that waits to a file for `submit` elsewhere."""
-        records = Records.of(self.campaign, labels, ids, persons, **evidence)
-        drawn = self._draw(records)
+        """Draw as `contribute` does, and write all that waits to a file for `submit` elsewhere.
+
+        Label campaigns only: `NeedsNetwork` for those that ask in rounds.
+        """
+        records = Records.of(self._labels(), labels, ids, persons, **evidence)
+        drawn = draw(self._part(self._labels()), records)
         uploads = airgap.write_bundle(Path(path), self._ledger, self._joined)
         return Contribution(len(records), drawn.drawn, drawn.already, 0, 0, uploads)
 
@@ -247,35 +252,15 @@ class Contributor:
         self._reread()
         return self.outbox.counts()
 
-    def _draw(self, records: Records) -> Drawn:
-        return draw(
-            self._ledger,
-            self._joined,
-            self.campaign,
-            self.policy,
-            records,
-            per_upload=self._per_upload,
-        )
+    def _part(self, campaign: AnyCampaign) -> Participation[AnyCampaign]:
+        network = self._network or Network()
+        return Participation(self._ledger, self._joined, campaign, self.policy, network)
 
-    @property
-    def _per_upload(self) -> int:
-        return (self._network or Network()).records_per_upload
-
-    def _send(self, api: Api, records: int, drawn: Drawn, on_progress: OnProgress) -> Contribution:
-        # What was drawn under another policy stays here if today's does not let it leave.
-        check_allowed(self._joined, self.campaign, self.policy)
-        sent = sending.send_outbox(self._ledger, self._joined, api, on_progress)
-        late = sum(entry.records for entry in sent if entry.state is ReportState.LATE)
-        accepted = sum(entry.records for entry in sent) - late
-        return Contribution(records, drawn.drawn, drawn.already, accepted, late, len(sent))
-
-    def _finish(self, api: Api, records: Records, on_progress: OnProgress) -> Contribution:
-        """Send what waits to a campaign that takes no new records; refuse to draw for it."""
-        fresh = count_fresh(self._ledger, self._joined, records)
-        sent = self._send(api, len(records), Drawn(0, len(records) - fresh), on_progress)
-        if fresh:
-            raise CampaignEnded
-        return sent
+    def _labels(self) -> LabelCampaign:
+        """The campaign, if it is one of labels."""
+        if not isinstance(self.campaign, LabelCampaign):
+            raise NeedsNetwork
+        return self.campaign
 
     def _api(self) -> Api:
         if self._joined.token is None:

@@ -16,6 +16,11 @@ def check_dates(campaign: Campaign, now: float) -> None:
     opens_in = campaign.opens.timestamp() - now
     if opens_in > SLACK:
         raise NotYetOpen(opens_in=opens_in)
+    check_not_past(campaign, now)
+
+
+def check_not_past(campaign: Campaign, now: float) -> None:
+    """Refuse to draw for a campaign after it closes."""
     if is_past(campaign, now):
         raise CampaignEnded(
             "The campaign's closing date has passed, by this machine's clock: nothing was drawn."

@@ -5,7 +5,8 @@ TacitClientError
 │   └── BudgetExceeded          somebody's ε would go over the policy's maximum
 ├── InvalidPolicy               the policy file cannot be read
 ├── BadTerms                    the terms given make no campaign; nothing was published
-├── BadRecords                  labels, ids, persons, probabilities or features are not usable
+├── BadRecords                  labels, ids, persons, evidence or scores are not usable
+│   └── RecordsAbsent           enrolled records that have not answered were not given
 ├── LedgerError
 │   ├── LedgerInUse             another process holds the ledger
 │   ├── LedgerRestored          the ledger is an old copy; campaigns open at that time are refused
@@ -17,7 +18,13 @@ TacitClientError
 │   ├── NotYetOpen              the campaign opens later; `.opens_in` says when
 │   ├── CampaignEnded           the campaign has ended; its key is erased
 │   ├── NotOver                 it goes on, so its threshold is not final yet
+│   ├── NeedsNetwork            rounds cannot be answered from a bundle
 │   └── AlreadyLeft             the site has left the campaign; its key is erased
+├── QuestionRefused             a question is not one that this site answers (an `Untrusted` too)
+│   └── SecondQuestion          the round has another question already, the only one it answers
+├── ModelRefused                the campaign's model cannot be run here, or misbehaves
+│   └── WrongModel              the file that was sent is another one (an `Untrusted` too)
+├── RuntimeMissing              running the campaign's model needs onnxruntime
 ├── BadBundle                   a bundle or its receipt cannot be used here
 ├── TermsDiffer                 a threshold's terms are not its campaign's (an `Untrusted` too)
 ├── NotEnoughRecords            the result says how many records a threshold takes
@@ -37,6 +44,8 @@ TacitClientError
     ├── ProtocolRefused         the server speaks another version (an `UpgradeRequired` too)
     ├── UploadConflict          another body is stored under this upload id
     ├── NotEnrolled, NotOpen, CampaignClosed
+    ├── EnrolmentClosed         the first question was asked; no record can join (a `CampaignError`)
+    ├── WrongQuestion, RoundClosed, AnswersMissing
     ├── NotReady                no threshold yet; `.retry_after` says when to ask again
     ├── NoThreshold             there will never be one
     └── Overloaded              the server stayed busy or unavailable, however often it was asked
@@ -54,7 +63,7 @@ class TacitClientError(Exception):
     """The client could not do what was asked."""
 
     def __init__(self, message: str | None = None) -> None:
-        super().__init__(message or type(self).__doc__)
+        super().__init__(message or " ".join((type(self).__doc__ or "").split()))
 
 
 class PolicyRefused(TacitClientError):
@@ -86,6 +95,29 @@ class BadRecords(TacitClientError, ValueError):
     """The records cannot be used as they are; nothing was drawn."""
 
 
+class RecordsAbsent(BadRecords):
+    """Enrolled records that have not answered are not in this call; nothing was drawn.
+
+    Give all records together, or say that these are not to answer: absent_ok=True, or
+    --without-the-rest on the command line.
+    """
+
+    def __init__(self, message: str | None = None, *, records: int | None = None) -> None:
+        super().__init__(message)
+        self.records = records
+        """How many they are."""
+
+    @classmethod
+    def so_many(cls, records: int, more: str = "") -> "RecordsAbsent":
+        """The error for this many of them; `more` says what else could be done."""
+        return cls(
+            f"{records} enrolled records have not answered and are not in this call; nothing was"
+            " drawn. Give all records together, or say that those are not to answer:"
+            f" absent_ok=True, or --without-the-rest on the command line.{more}",
+            records=records,
+        )
+
+
 class LedgerError(TacitClientError):
     """The ledger cannot be used."""
 
@@ -102,10 +134,6 @@ class LedgerRestored(LedgerError):
     minutes from then. Everybody now counts as having spent the most that one person had, by the
     witness; without a witness that is not known: lower max_epsilon by what it may have been.
     """
-
-    def __init__(self, message: str | None = None) -> None:
-        sentences = " ".join((type(self).__doc__ or "").split())
-        super().__init__(message or sentences)
 
 
 class LedgerTooNew(LedgerError):
@@ -147,12 +175,37 @@ class NotOver(CampaignError):
     Wait longer, or ask for that one without waiting.
     """
 
-    def __init__(self, message: str | None = None) -> None:
-        super().__init__(message or " ".join((type(self).__doc__ or "").split()))
-
 
 class AlreadyLeft(CampaignError):
     """This site has left the campaign and erased its key; it cannot join it again."""
+
+
+class NeedsNetwork(CampaignError):
+    """A score campaign asks round after round: contribute from a machine that has a network."""
+
+
+class QuestionRefused(TacitClientError, Untrusted):
+    """This question is not one that its campaign can ask; nothing was drawn. Tell the owner."""
+
+
+class SecondQuestion(QuestionRefused):
+    """The server asks a second, different question in one round.
+
+    Records answer the first question they are asked and no other: nothing was drawn. Tell the
+    owner.
+    """
+
+
+class ModelRefused(TacitClientError):
+    """The campaign's model cannot be run here; nothing was drawn. Tell the owner."""
+
+
+class WrongModel(ModelRefused, Untrusted):
+    """The file that the server sent is not the campaign's model; it was deleted. Tell the owner."""
+
+
+class RuntimeMissing(TacitClientError):
+    """Running the campaign's model needs onnxruntime: install tacit-client[onnx]."""
 
 
 class BadBundle(TacitClientError):
@@ -285,6 +338,36 @@ class CampaignClosed(ServerProblem):
     """The campaign takes no more uploads."""
 
 
+class EnrolmentClosed(ServerProblem, CampaignError):
+    """The first question was asked, and no further record can take part."""
+
+    @classmethod
+    def here(cls, records: int) -> "EnrolmentClosed":
+        """The error for records that came too late, before a server could say so."""
+        kind = Problems.ENROLMENT_CLOSED.value
+        detail = (
+            f"{records} of these records were not enrolled before the first question was asked, and"
+            " cannot take part; nothing was drawn. Give only those that were enrolled."
+        )
+        return cls(
+            Problem(
+                type=kind.urn, title=kind.title, status=kind.status, detail=detail, next=kind.next
+            )
+        )
+
+
+class WrongQuestion(ServerProblem):
+    """The answers are to another question than the round's, or to one not asked yet."""
+
+
+class RoundClosed(ServerProblem):
+    """The answers came after their round had closed."""
+
+
+class AnswersMissing(ServerProblem):
+    """The server holds another number of answers of a round than this site says."""
+
+
 class NotReady(ServerProblem):
     """There is no such threshold yet."""
 
@@ -313,6 +396,10 @@ _BY_TYPE: dict[str, type[ServerProblem]] = {
         Problems.NOT_ENROLLED: NotEnrolled,
         Problems.NOT_OPEN: NotOpen,
         Problems.CAMPAIGN_CLOSED: CampaignClosed,
+        Problems.ENROLMENT_CLOSED: EnrolmentClosed,
+        Problems.WRONG_QUESTION: WrongQuestion,
+        Problems.ROUND_CLOSED: RoundClosed,
+        Problems.ANSWERS_MISSING: AnswersMissing,
         Problems.NOT_READY: NotReady,
         Problems.NO_THRESHOLD: NoThreshold,
         Problems.OVERLOADED: Overloaded,

@@ -61,6 +61,10 @@ class Home:
         """The site's policy."""
         return self.path / "policy.toml"
 
+    def model(self, digest: str) -> Path:
+        """Where a fetched model is kept."""
+        return self.path / "models" / f"{digest}.onnx"
+
     def policy(self) -> Policy:
         """The policy in the file, or the default one if there is no file."""
         return Policy.load(self.policy_file) if self.policy_file.exists() else Policy()

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from tacit.protocol import AnswerUpload, Upload
 from tacit_client.ledger import Ledger
 
 
@@ -26,6 +27,8 @@ class OutboxEntry:
     upload: str
     records: int
     state: ReportState
+    round: int | None = None
+    """Of answers: the round that they belong to."""
 
 
 class Outbox:
@@ -38,11 +41,12 @@ class Outbox:
     def entries(self, *states: ReportState) -> list[OutboxEntry]:
         """The uploads in any of these states, or all of them, oldest first."""
         rows = self._ledger.read(
-            "SELECT upload, records, state FROM uploads WHERE campaign = ? ORDER BY number",
+            "SELECT upload, records, state, round FROM uploads WHERE campaign = ? ORDER BY number",
             (self._campaign,),
         )
         entries = [
-            OutboxEntry(upload, records, ReportState(state)) for upload, records, state in rows
+            OutboxEntry(upload, records, ReportState(state), round_)
+            for upload, records, state, round_ in rows
         ]
         return [entry for entry in entries if not states or entry.state in states]
 
@@ -76,11 +80,15 @@ class Outbox:
 
 
 def put_upload(
-    connection: sqlite3.Connection, campaign: int, upload: str, records: int, body: bytes
+    connection: sqlite3.Connection,
+    campaign: int,
+    upload: Upload | AnswerUpload,
+    round_: int | None = None,
 ) -> int:
     """Put a drawn upload into the outbox; its number in the ledger."""
     cursor = connection.execute(
-        "INSERT INTO uploads (upload, campaign, records, state, body) VALUES (?, ?, ?, 'drawn', ?)",
-        (upload, campaign, records, body),
+        "INSERT INTO uploads (upload, campaign, records, state, body, round)"
+        " VALUES (?, ?, ?, 'drawn', ?, ?)",
+        (upload.upload, campaign, upload.records, upload.to_bytes(), round_),
     )
     return int(cursor.lastrowid or 0)  # never None: SQLite has just numbered the row

@@ -8,11 +8,11 @@ from math import ceil, floor, isfinite
 from pathlib import Path
 from typing import Any, Self
 
-from tacit.protocol import Campaign
+from tacit.protocol import Campaign, LabelCampaign
 from tacit_client.errors import BudgetExceeded, InvalidPolicy, PolicyRefused
 
 EVIDENCE = frozenset({"features", "probabilities"})
-METHODS = frozenset({"labels"})
+METHODS = frozenset({"labels", "scores"})
 _NANO = 10**9
 
 
@@ -30,15 +30,17 @@ def limit_nano(epsilon: float) -> int:
 class Policy:
     """What may leave the site, and how much ε each person may spend over all campaigns.
 
-    By default nothing but labels may leave, so every campaign of this version is refused until
-    `may_leave` names the features or the probabilities that go with them.
+    By default nothing leaves but what is randomized. Score campaigns ask for nothing else; label
+    campaigns are refused until `may_leave` names the features or the probabilities that go with
+    the labels.
     """
 
     may_leave: Set[str] = frozenset()
-    """Which of "features" and "probabilities" may leave as they are."""
+    """Which of "features" and "probabilities" may leave as they are, with randomized labels."""
     max_epsilon: float = 4.0
     """The most ε of one person, over all campaigns in this ledger."""
     methods: Set[str] = METHODS
+    """Which kinds of campaigns may be joined: "labels" and "scores"."""
     pinned_keys: Set[str] | None = None
     """Fingerprints of the only keys that may sign; None: the one in the invitation."""
 
@@ -93,8 +95,11 @@ class Policy:
     def check(self, campaign: Campaign) -> None:
         """Refuse a campaign whose method, evidence or ε this site does not allow."""
         if campaign.method not in self.methods:
-            raise PolicyRefused(f"The policy does not allow campaigns of {campaign.method}.")
-        if campaign.evidence.kind not in self.may_leave:
+            raise PolicyRefused(
+                f"The policy does not allow campaigns of {campaign.method}. If it should, add"
+                f' "{campaign.method}" to methods.'
+            )
+        if isinstance(campaign, LabelCampaign) and campaign.evidence.kind not in self.may_leave:
             raise PolicyRefused(
                 f"This campaign asks for {campaign.evidence.kind} as they are, and the policy does"
                 f' not let them leave. If they may, add "{campaign.evidence.kind}" to may_leave.'

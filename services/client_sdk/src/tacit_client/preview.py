@@ -5,20 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from tacit.protocol import Campaign, label_dtype
+from tacit.protocol import LabelCampaign, label_dtype
 from tacit_client.coins import Randomized
-from tacit_client.drawing import (
-    MOST_RECORDS,
-    check_candidates,
-    hashes_of,
-    key_for_drawing,
-    make_upload,
-    upload_rows,
-)
-from tacit_client.ledger import JoinedCampaign, Ledger
-from tacit_client.ledger.records import candidates, drawn_count
+from tacit_client.drawing import make_upload, upload_rows
+from tacit_client.ledger.records import candidates, drawn_count, hashes_of
 from tacit_client.outbox import Outbox
-from tacit_client.policy import Policy
+from tacit_client.participation import Participation
 from tacit_client.records import Records
 
 NOT_DRAWN = "(not drawn yet)"
@@ -45,6 +37,7 @@ class Preview:
     already: int
     """Records that were drawn before, and are not drawn again."""
     to_draw: int
+    """Of score campaigns: if their rounds are asked, one bit of each."""
     uploads: int
     bytes: int
     """The size of the bodies, exactly."""
@@ -58,27 +51,22 @@ class Preview:
     columns: tuple[PreviewColumn, ...]
     first_upload: dict[str, Any] | None = field(repr=False)
     """The first body as it would be sent; what is randomized or random is left open."""
+    rounds: tuple[int, ...] = ()
+    """Of score campaigns: how many of the records to be drawn answer in each round."""
 
 
-def preview(
-    ledger: Ledger,
-    joined: JoinedCampaign,
-    campaign: Campaign,
-    policy: Policy,
-    records: Records,
-    *,
-    per_upload: int = MOST_RECORDS,
-) -> Preview:
+def preview(part: Participation[LabelCampaign], records: Records) -> Preview:
     """All checks of a drawing, and the uploads it would make but for their random parts."""
-    key_for_drawing(ledger, joined, campaign, policy)
-    hashes, persons = hashes_of(ledger, records)
+    part.key_for_drawing()
+    ledger, joined, campaign = part.ledger, part.joined, part.campaign
+    hashes, persons = hashes_of(ledger, records.ids, records.persons)
     with (
         ledger.rehearsal() as connection,
         candidates(connection, joined.number, hashes, persons) as fresh,
     ):
-        check_candidates(connection, ledger, joined, campaign, policy)
+        part.check_candidates(connection)
     size, uploads, first = 0, 0, None
-    for rows in upload_rows(records, len(fresh), per_upload):
+    for rows in upload_rows(len(fresh), part.network, records.evidence_bytes):
         blank = _blank(campaign, rows.stop - rows.start)
         upload = make_upload(campaign, joined.digest, records, fresh[rows], blank)
         if first is None:
@@ -101,7 +89,7 @@ def preview(
     )
 
 
-def _blank(campaign: Campaign, rows: int) -> Randomized:
+def _blank(campaign: LabelCampaign, rows: int) -> Randomized:
     """Reports of the right type and size that say nothing."""
     uniforms = np.zeros(rows) if campaign.conformity_score().randomized else None
     return Randomized(np.zeros(rows, dtype=label_dtype(campaign.k)), uniforms)
@@ -115,7 +103,7 @@ def _left_open(body: dict[str, Any]) -> dict[str, Any]:
     return body
 
 
-def _columns(campaign: Campaign, records: Records, count: int) -> tuple[PreviewColumn, ...]:
+def _columns(campaign: LabelCampaign, records: Records, count: int) -> tuple[PreviewColumn, ...]:
     labels = PreviewColumn("labels", label_dtype(campaign.k), (count,), as_it_is=False)
     evidence = PreviewColumn(
         campaign.evidence.kind,

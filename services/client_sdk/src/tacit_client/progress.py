@@ -1,13 +1,31 @@
 """Progress: what long calls tell whoever waits for them."""
 
+import re
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from math import inf
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+)
+
+from tacit_client.printable import printable
 
 OnProgress = Callable[[int, int, str], None]
-"""Told how much is done, of how much, and what it is."""
+"""Told how much is done, of how much, and what it is, like "records sent"; where more is to be said
+that changes, it follows a colon: "rounds: round 4 of 10 waits for 2 sites"."""
+
+
+_EVERY = 5.0
+"""Seconds between two lines of progress, at least."""
+_CLOCKS = re.compile(r"\d+(\.\d+)? (s|min|h|days)\b")
 
 
 def silent(done: int, total: int, what: str) -> None:
@@ -23,7 +41,7 @@ def progress_bar(
     A `passing` one is gone when the block ends; a `hidden` one is never shown.
     """
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
@@ -34,11 +52,33 @@ def progress_bar(
         transient=passing,
         disable=hidden,
     ) as progress:
-        tasks = {}
+        tasks: dict[str, TaskID] = {}
 
         def show(done: int, total: int, what: str) -> None:
-            if what not in tasks:
-                tasks[what] = progress.add_task(what, total=total)
-            progress.update(tasks[what], completed=done, total=total)
+            kind, _, more = what.partition(":")
+            shown = printable(" ".join((more or kind).split()))
+            if kind not in tasks:
+                tasks[kind] = progress.add_task(shown, total=total)
+            progress.update(tasks[kind], completed=done, total=total, description=shown)
 
         yield show
+
+
+def progress_lines(
+    say: Callable[[str], None], clock: Callable[[], float] = time.monotonic
+) -> OnProgress:
+    """What is waited for, as lines for a log: when it changes, and at most every few seconds.
+
+    Only what is more than numbers is said, and not again for a clock that has gone on.
+    """
+    said: dict[str, tuple[str, float]] = {}
+
+    def show(done: int, total: int, what: str) -> None:
+        kind, _, more = (" ".join(part.split()) for part in what.partition(":"))
+        news, now = _CLOCKS.sub("", more), clock()
+        before, then = said.get(kind, ("", -inf))
+        if news != before and now - then >= _EVERY:
+            said[kind] = news, now
+            say(f"{done:,} of {total:,} {kind}: {more}")
+
+    return show

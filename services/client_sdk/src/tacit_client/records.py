@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tacit.checks import check_labels
 from tacit.errors import TacitError
-from tacit.protocol import Campaign, Features
+from tacit.protocol import Campaign, Features, LabelCampaign, Model
 from tacit.protocol.columns import Dtype
 from tacit.scores import check_probabilities
 from tacit_client.errors import BadRecords
@@ -20,10 +20,14 @@ Names = Sequence[str] | Sequence[int] | NDArray[np.generic]
 
 
 class GivenEvidence(TypedDict, total=False):
-    """What goes with the labels: one of the two, a row per record."""
+    """What goes with the labels: one of the two, a row per record.
+
+    To score campaigns scores may be given instead, with no labels.
+    """
 
     probabilities: ArrayLike | None
     features: ArrayLike | None
+    scores: ArrayLike | None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -39,27 +43,49 @@ class Records:
     def __len__(self) -> int:
         return len(self.labels)
 
+    @property
+    def evidence_bytes(self) -> int:
+        """How many bytes of evidence leave with one record; at least those of one number."""
+        numbers = int(np.prod(self.evidence.shape[1:], dtype=np.int64))
+        return np.dtype(self.evidence_dtype).itemsize * max(1, numbers)
+
     @classmethod
     def of(
         cls,
-        campaign: Campaign,
-        labels: ArrayLike,
+        campaign: LabelCampaign,
+        labels: ArrayLike | None,
         ids: Names,
         persons: Names | None = None,
         *,
         probabilities: ArrayLike | None = None,
         features: ArrayLike | None = None,
+        scores: ArrayLike | None = None,
     ) -> "Records":
         """The records, if all of them fit the campaign; errors name a row, never its value."""
-        classes = _labels(campaign, labels)
-        n = len(classes)
-        if not n:
-            raise BadRecords("There are no records.")
-        evidence, dtype = _evidence(campaign, probabilities, features, n)
-        names = _names("ids", ids, n)
-        _check_unique(names)
-        people = names if persons is None else _names("persons", persons, n)
+        if labels is None or scores is not None:
+            raise BadRecords(
+                f"This is a label campaign: give labels with {campaign.evidence.kind}, and nothing"
+                " else."
+            )
+        classes = checked_labels(campaign, labels)
+        evidence, dtype = _evidence(campaign, probabilities, features, len(classes))
+        names, people = checked_names(ids, persons, len(classes))
         return cls(classes, names, people, evidence, dtype)
+
+
+def checked_names(ids: Names, persons: Names | None, n: int) -> tuple[list[str], list[str]]:
+    """The ids of records, each once, and whose they are; a record without a person is its own."""
+    names = _names("ids", ids, n)
+    _check_unique(names)
+    return names, names if persons is None else _names("persons", persons, n)
+
+
+def checked_labels(campaign: Campaign, labels: ArrayLike) -> NDArray[np.int64]:
+    """Class indices, from indices or names; at least one."""
+    classes = _labels(campaign, labels)
+    if not len(classes):
+        raise BadRecords("There are no records.")
+    return classes
 
 
 def _labels(campaign: Campaign, labels: ArrayLike) -> NDArray[np.int64]:
@@ -91,7 +117,7 @@ def _from_class_names(campaign: Campaign, names: list[object]) -> NDArray[np.int
 
 
 def _evidence(
-    campaign: Campaign, probabilities: ArrayLike | None, features: ArrayLike | None, n: int
+    campaign: LabelCampaign, probabilities: ArrayLike | None, features: ArrayLike | None, n: int
 ) -> tuple[NDArray[np.generic], Dtype]:
     asked = campaign.evidence
     given, other = probabilities, features
@@ -100,11 +126,12 @@ def _evidence(
     if given is None or other is not None:
         raise BadRecords(f"This campaign asks for {asked.kind}; give those, and nothing else.")
     if isinstance(asked, Features):
-        return _features(asked, given, n), asked.dtype
-    return _probabilities(campaign.k, given, n)
+        return checked_features(asked, given, n), asked.dtype
+    return checked_probabilities(campaign.k, given, n)
 
 
-def _probabilities(k: int, given: ArrayLike, n: int) -> tuple[NDArray[np.generic], Dtype]:
+def checked_probabilities(k: int, given: ArrayLike, n: int) -> tuple[NDArray[np.generic], Dtype]:
+    """Probabilities of k classes for n records, in the type that they are given in."""
     try:
         checked = check_probabilities(given)
     except TacitError as error:
@@ -119,15 +146,14 @@ def _probabilities(k: int, given: ArrayLike, n: int) -> tuple[NDArray[np.generic
     return checked, "float64"
 
 
-def _features(asked: Features, given: ArrayLike, n: int) -> NDArray[np.generic]:
+def checked_features(asked: Features | Model, given: ArrayLike, n: int) -> NDArray[np.generic]:
+    """Features of n records in the type and shape that are asked for."""
     try:
         features = np.asarray(given)
     except (TypeError, ValueError, RuntimeError):
         raise BadRecords("Features must be an array with one row per record.") from None
-    if features.shape != asked.column_shape(n):
-        raise BadRecords(
-            f"Features must have the shape {asked.column_shape(n)}, not {features.shape}."
-        )
+    if features.shape != (n, *asked.shape):
+        raise BadRecords(f"Features must have the shape {(n, *asked.shape)}, not {features.shape}.")
     if features.dtype.kind not in "fiu" or not np.can_cast(features.dtype, asked.dtype, "safe"):
         raise BadRecords(
             f"The campaign asks for features of {asked.dtype}, these are {features.dtype}. Convert"

@@ -1,34 +1,41 @@
 """Sending: enrol, send what waits in the outbox, write down what became of it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from tacit.protocol import CampaignState, CampaignStatus, Receipt, UploadState
+from tacit.protocol import CampaignStatus, Receipt, UploadState
 from tacit_client.api import Api
 from tacit_client.dates import is_past
 from tacit_client.errors import (
     BodyTooLarge,
     CampaignClosed,
+    EnrolmentClosed,
     InvalidRequest,
+    NotAServer,
+    RoundClosed,
     UploadConflict,
     WrongCampaign,
+    WrongQuestion,
 )
 from tacit_client.ledger import JoinedCampaign, Ledger, Membership
 from tacit_client.ledger.campaigns import finish_campaign
 from tacit_client.ledger.records import drawn_count
+from tacit_client.news import OVER
 from tacit_client.outbox import Outbox, OutboxEntry, ReportState
 from tacit_client.progress import OnProgress
 
-REFUSALS = (BodyTooLarge, InvalidRequest, UploadConflict, WrongCampaign)
+REFUSALS = (BodyTooLarge, InvalidRequest, UploadConflict, WrongCampaign, WrongQuestion)
 """Problems after which sending the same bytes again can never succeed."""
 
-OVER = frozenset({CampaignState.CLOSED, CampaignState.ABANDONED})
+MOST_ENROLLED = 2**40
+"""The most records that an `Enrolment` can say."""
 
 _STATES = {
     UploadState.ACCEPTED: ReportState.ACCEPTED,
     UploadState.COUNTED: ReportState.COUNTED,
     UploadState.DROPPED: ReportState.DROPPED,
+    UploadState.LATE: ReportState.LATE,
 }
 
 _ENDS = {ReportState.DRAWN: ReportState.LATE, ReportState.ACCEPTED: ReportState.DROPPED}
@@ -44,16 +51,29 @@ def send_outbox(
     too early is late. One that the server refuses for good is marked so, and its problem raised;
     `resend` goes on with the others.
     """
+    outbox = Outbox(ledger, joined.number)
+    waiting = [*lost(outbox, joined, api), *outbox.waiting()]
+    if waiting:
+        enrol(api, joined.digest, joined.site, drawn_count(ledger, joined.number))
+    return send_uploads(ledger, joined, api, waiting, on_progress)
+
+
+def send_uploads(
+    ledger: Ledger,
+    joined: JoinedCampaign,
+    api: Api,
+    uploads: Sequence[OutboxEntry],
+    on_progress: OnProgress,
+) -> list[OutboxEntry]:
+    """Send these uploads, in order, and mark each as soon as it is answered."""
     ledger.check_witnessed()
     outbox = Outbox(ledger, joined.number)
-    waiting = [*_lost(outbox, joined, api), *outbox.waiting()]
-    if not waiting:
+    if not uploads:
         return []
-    total, sent = sum(entry.records for entry in waiting), 0
+    total, sent = sum(entry.records for entry in uploads), 0
     on_progress(0, total, "records sent")
-    enrol(api, joined.digest, joined.site, drawn_count(ledger, joined.number))
     answered = []
-    for entry in waiting:
+    for entry in uploads:
         state = _send(api, joined.digest, entry.upload, outbox)
         outbox.mark({entry.upload: state})
         answered.append(replace(entry, state=state))
@@ -62,7 +82,7 @@ def send_outbox(
     return answered
 
 
-def _lost(outbox: Outbox, joined: JoinedCampaign, api: Api) -> list[OutboxEntry]:
+def lost(outbox: Outbox, joined: JoinedCampaign, api: Api) -> list[OutboxEntry]:
     """Uploads that the server took or counted, and does not know now: it was restored from a copy.
 
     One that was counted stays so in the ledger, whatever is answered now.
@@ -74,19 +94,25 @@ def _lost(outbox: Outbox, joined: JoinedCampaign, api: Api) -> list[OutboxEntry]
     return [entry for entry in taken if entry.upload not in known]
 
 
-def enrol(api: Api, digest: str, site: str, records: int) -> None:
-    """Say how many records the site has; never fewer than were enrolled, by whatever way."""
+def enrol(api: Api, digest: str, site: str, records: int) -> int:
+    """Say how many records the site has; never fewer than were enrolled, by whatever way.
+
+    How many are enrolled then; fewer than that, if nobody can enrol any more.
+    """
     sites = api.status(digest).sites
     enrolled = max((each.enrolled for each in sites if each.site == site), default=0)
+    if enrolled > MOST_ENROLLED:
+        raise NotAServer("The server says that this site enrolled more records than any can have.")
     # What was accepted before a crash still gets its receipt; the rest will be late.
-    with suppress(CampaignClosed):
-        api.enrol(digest, max(records, enrolled))
+    with suppress(CampaignClosed, EnrolmentClosed):
+        return api.enrol(digest, max(records, enrolled)).enrolled
+    return enrolled
 
 
 def _send(api: Api, digest: str, upload: str, outbox: Outbox) -> ReportState:
     try:
         return _STATES[api.upload(digest, upload, outbox.body(upload)).state]
-    except CampaignClosed:
+    except (CampaignClosed, RoundClosed):
         return ReportState.LATE
     except REFUSALS:
         outbox.mark({upload: ReportState.REFUSED})

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from pydantic import ValidationError
 
@@ -29,3 +29,20 @@ def whole_second(name: str, moment: datetime) -> datetime:
     if moment.utcoffset() is None:
         raise BadTerms(f"{name} has no time zone: say which, as in datetime(…, tzinfo=UTC).")
     return moment.astimezone(UTC).replace(microsecond=0)
+
+
+def moment_after(name: str, begins: datetime, given: datetime | timedelta) -> datetime:
+    """A date, or the moment that is so long after another, cut to a whole second."""
+    return whole_second(name, begins + given if isinstance(given, timedelta) else given)
+
+
+def asked_by(opens: datetime, closes: datetime) -> datetime:
+    """When a score campaign that does not say it asks at the latest: after half of its time."""
+    return whole_second("enrol_until", opens + (closes - opens) / 2)
+
+
+def round_seconds(given: timedelta | None, asked: datetime, closes: datetime, rounds: int) -> int:
+    """How long a round lasts at most: as given, or so that all fit into the time that is left."""
+    if given is not None:
+        return int(given.total_seconds())
+    return max(1, int((closes - asked).total_seconds() / max(1, rounds)))

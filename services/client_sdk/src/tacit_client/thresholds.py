@@ -1,10 +1,11 @@
 """Thresholds that were verified against a pinned key and the terms of their campaign."""
 
-import math
 import re
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,8 +13,9 @@ from pydantic import ValidationError
 
 from tacit.conformal import Calibration, NotCertifiable
 from tacit.errors import InvalidDocument, WrongDigest
-from tacit.protocol import Campaign, Opened, Signed, Threshold, ThresholdKind
+from tacit.protocol import Campaign, ScoreCampaign, Signed, Threshold, ThresholdKind
 from tacit.protocol.wire import Wire
+from tacit_client.agreement import check_terms
 from tacit_client.errors import NotEnoughRecords, TermsDiffer
 from tacit_client.joining import read_signed
 
@@ -51,8 +53,12 @@ class VerifiedThreshold:
         outcome = self.outcome
         if isinstance(outcome, NotCertifiable):
             raise NotEnoughRecords(
-                f"{outcome} Make a new campaign with that many planned, or use the nominal"
-                " threshold, which promises less.",
+                f"{outcome} Make a new campaign with that many planned"
+                + (
+                    ", or one without δ, which promises less."
+                    if isinstance(self.campaign, ScoreCampaign)
+                    else ", or use the nominal threshold, which promises less."
+                ),
                 needed=outcome.needed,
             )
         return outcome
@@ -83,6 +89,7 @@ class VerifiedThreshold:
         key: str,
         campaign: str | None = None,
         which: ThresholdKind | None = None,
+        clock: Callable[[], float] = time.time,
     ) -> Self:
         """Check signatures, the campaign's digest and every term; anything else is `Untrusted`."""
         terms = file.campaign.open(Campaign, key=key, digest=campaign)
@@ -91,7 +98,7 @@ class VerifiedThreshold:
             raise WrongDigest("This threshold is of another campaign; do not use it.")
         if which is not None and threshold.which is not which:
             raise TermsDiffer("This is not the kind of threshold that was asked for.")
-        _check_terms(threshold, terms)
+        check_terms(threshold, terms.document, clock())
         return cls(threshold, terms.document, key, file)
 
 
@@ -139,36 +146,3 @@ def _saved(path: str | Path) -> ThresholdFile | None:
         raise InvalidDocument(f"The threshold cannot be read: {error.strerror}.") from error
     except ValidationError:
         return None
-
-
-def _check_terms(threshold: Threshold, opened: Opened[Campaign]) -> None:
-    campaign = opened.document
-    starred = threshold.which is ThresholdKind.STARRED
-    outcome = threshold.outcome()
-    expected: dict[str, tuple[Any, Any]] = {
-        "α": (outcome.alpha, campaign.alpha),
-        "δ": (outcome.delta, campaign.delta if starred else None),
-        "ε": (outcome.epsilon, campaign.channel.epsilon),
-        "ε of the privacy statement": (threshold.privacy.epsilon, campaign.channel.epsilon),
-        "method": (outcome.method, "ldp-cp-l*" if starred else "ldp-cp-l"),
-        "classes": (threshold.classes, campaign.classes),
-    }
-    if isinstance(outcome, Calibration):
-        expected["score"] = (outcome.score, campaign.conformity_score())
-        expected["number of classes"] = (outcome.k, campaign.k)
-        expected["guarantee"] = (outcome.guarantee, "comparison" if starred else "nominal")
-    for term, (found, agreed) in expected.items():
-        if found != agreed:
-            raise TermsDiffer(f"The threshold's {term} is not that of its campaign; do not use it.")
-    if starred and not threshold.final:
-        raise TermsDiffer("A starred threshold must be final; do not use this one.")
-    if not math.isclose(
-        threshold.hostile.shift_per_record, _shift(campaign, outcome.n), rel_tol=1e-9
-    ):
-        raise TermsDiffer("The threshold understates what hostile contributors can do.")
-
-
-def _shift(campaign: Campaign, n: int) -> float:
-    """(1+β-2β/k) / ((1-β)·n), as the threshold document defines it."""
-    beta = campaign.channel.beta
-    return float((1 + beta - 2 * beta / campaign.k) / ((1 - beta) * n)) if n else math.inf

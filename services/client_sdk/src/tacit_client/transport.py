@@ -34,6 +34,8 @@ from tacit_client.errors import (
 
 RETRIED_STATUSES = frozenset({408, 429, 500, 502, 503, 504})
 MEBIBYTE = 2**20
+_SLOWEST = 2**16
+"""Bytes per second that a long answer must come with, beyond its first `total_seconds`."""
 
 Message = TypeVar("Message", bound=BaseModel)
 
@@ -55,6 +57,10 @@ class Network:
     allow_insecure: bool = False
     """Let tokens travel over plain http; for closed test networks only."""
     most_answer_bytes: int = 16 * MEBIBYTE
+    most_model_bytes: int = 2048 * MEBIBYTE
+    """The largest model that is fetched."""
+    patience_seconds: float = 600.0
+    """How long a server may stay away between two rounds before that is an error."""
     records_per_upload: int = 10_000
     """The most records in one upload; with fewer, less has to be sent again over a bad line."""
 
@@ -125,18 +131,20 @@ class Transport:
         *,
         body: bytes | None = None,
         parameters: dict[str, str] | None = None,
+        into: Path | None = None,
     ) -> Answer:
         """One request of the protocol, all of which may be repeated; tried again with full jitter.
 
         A problem document becomes its error, anything else that is no answer a `TransportError`.
+        With `into` the answer's content is written to that file, and may be as large as a model.
         """
         retrying = Retrying(
-            retry=retry_if_exception(_may_be_tried_again),
+            retry=retry_if_exception(may_be_tried_again),
             stop=stop_after_attempt(max(1, self.network.attempts)),
             wait=self._pause,
             reraise=True,
         )
-        return retrying(self._once, method, path, body, parameters)
+        return retrying(self._once, method, path, body, parameters, into)
 
     def _pause(self, state: RetryCallState) -> float:
         jitter = full_jitter(multiplier=0.2, max=self.network.longest_wait)(state)
@@ -145,7 +153,12 @@ class Transport:
         return min(max(jitter, asked or 0.0), self.network.longest_wait)
 
     def _once(
-        self, method: str, path: str, body: bytes | None, parameters: dict[str, str] | None
+        self,
+        method: str,
+        path: str,
+        body: bytes | None,
+        parameters: dict[str, str] | None,
+        into: Path | None,
     ) -> Answer:
         deadline = time.monotonic() + self.network.total_seconds
         headers = {} if body is None else {"Content-Type": "application/json"}
@@ -155,7 +168,10 @@ class Transport:
             ) as response:
                 if response.is_redirect:
                     raise RedirectRefused
-                content = self._bounded(response, deadline)
+                if into is None or response.status_code >= 400:
+                    content = self._bounded(response, deadline)
+                else:
+                    content = self._saved(response, into, deadline)
         except httpx.TimeoutException:
             raise Timeout from None
         except httpx.TransportError as error:
@@ -178,6 +194,21 @@ class Transport:
             if time.monotonic() > deadline:
                 raise Timeout
         return bytes(content)
+
+    def _saved(self, response: httpx.Response, into: Path, deadline: float) -> bytes:
+        """Write a long answer to a file; it may take longer than others, but must go on."""
+        received = 0
+        with into.open("wb") as file:
+            for part in response.iter_raw():
+                received += len(part)
+                if received > self.network.most_model_bytes:
+                    raise AnswerTooLarge(
+                        "The model is larger than this site fetches; see Network.most_model_bytes."
+                    )
+                if time.monotonic() > deadline + received / _SLOWEST:
+                    raise Timeout
+                file.write(part)
+        return b""
 
 
 def check_url(url: str, *, allow_insecure: bool = False) -> bool:
@@ -249,7 +280,8 @@ def _host_and_port(url: str) -> str:
     return f"{host}:{parts.port or (443 if parts.scheme == 'https' else 80)}"
 
 
-def _may_be_tried_again(error: BaseException) -> bool:
+def may_be_tried_again(error: BaseException) -> bool:
+    """Whether the same request may succeed later."""
     if isinstance(error, CertificateRefused):
         return False
     if isinstance(error, Unreachable | Timeout):

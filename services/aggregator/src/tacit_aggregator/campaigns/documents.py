@@ -4,7 +4,9 @@ import threading
 from collections import OrderedDict
 from dataclasses import dataclass
 
-from tacit.protocol import Campaign
+from sqlalchemy import Connection
+
+from tacit.protocol import Campaign, LabelCampaign, ScoreCampaign
 from tacit_aggregator.campaigns import queries
 from tacit_aggregator.database.engine import Database
 
@@ -18,6 +20,20 @@ class Terms:
     digest: str
     payload: str
     campaign: Campaign
+
+    @property
+    def labels(self) -> LabelCampaign:
+        """The terms of a label campaign; nobody may ask for these of another."""
+        if not isinstance(self.campaign, LabelCampaign):
+            raise TypeError("This is not a label campaign.")
+        return self.campaign
+
+    @property
+    def scores(self) -> ScoreCampaign:
+        """The terms of a score campaign; nobody may ask for these of another."""
+        if not isinstance(self.campaign, ScoreCampaign):
+            raise TypeError("This is not a score campaign.")
+        return self.campaign
 
 
 class Documents:
@@ -42,7 +58,14 @@ class Documents:
         if terms is not None:
             return terms
         with self._database.read() as connection:
-            payload = queries.payload(connection, digest)
+            return self.read(connection, digest)
+
+    def read(self, connection: Connection, digest: str) -> Terms | None:
+        """The same for whoever has a connection already."""
+        terms = self.known(digest)
+        if terms is not None:
+            return terms
+        payload = queries.payload(connection, digest)
         if payload is None:
             return None
         terms = Terms(digest, payload, Campaign.from_bytes(payload.encode()))

@@ -1,12 +1,15 @@
 """Statements about campaigns."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, delete, func, insert, select, update
 
 from tacit_aggregator.database.rows import AnyRow
 from tacit_aggregator.database.tables import campaigns, pending, sites, uploads
+
+ABANDONED = "The campaign was abandoned."
+"""Why what was accepted is dropped."""
 
 _STANDING = (
     campaigns.c.digest,
@@ -19,6 +22,8 @@ _STANDING = (
     campaigns.c.state,
     campaigns.c.closed_by,
     campaigns.c.received,
+    campaigns.c.method,
+    campaigns.c.asked_n,
 )
 _SITE = (
     sites.c.campaign,
@@ -28,6 +33,7 @@ _SITE = (
     sites.c.received,
     sites.c.counted,
     sites.c.dropped,
+    sites.c.late,
 )
 
 
@@ -43,17 +49,24 @@ def signed(connection: Connection, digest: str) -> str | None:
     return connection.execute(statement).scalar_one_or_none()
 
 
-def standing(connection: Connection, digest: str) -> AnyRow | None:
-    """Everything of a campaign but its document."""
+def standing(connection: Connection, digest: str, *, lock: bool = False) -> AnyRow | None:
+    """Everything of a campaign but its document; locked, it stays so until the commit."""
     statement = select(*_STANDING).where(campaigns.c.digest == digest)
+    if lock:
+        statement = statement.with_for_update(key_share=True)
     return connection.execute(statement).one_or_none()
 
 
 def standings(
-    connection: Connection, *, owner: str | None = None, digest: str | None = None
+    connection: Connection,
+    methods: Collection[str],
+    *,
+    owner: str | None = None,
+    digest: str | None = None,
 ) -> Sequence[AnyRow]:
-    """All campaigns, or those of an owner, or one; newest first."""
+    """All campaigns of these methods, or those of an owner, or one; newest first."""
     statement = select(*_STANDING).order_by(campaigns.c.created_at.desc(), campaigns.c.digest)
+    statement = statement.where(campaigns.c.method.in_(methods))
     if owner is not None:
         statement = statement.where(campaigns.c.owner == owner)
     if digest is not None:
@@ -89,8 +102,17 @@ def has_pending(connection: Connection, digest: str) -> bool:
     return connection.execute(statement).first() is not None
 
 
-def drop_pending(connection: Connection, digest: str, reason: str) -> tuple[int, int, int]:
-    """Erase all that waits to be counted, and tally it as dropped: (uploads, records, bytes)."""
+def lock_sites(connection: Connection, digest: str) -> None:
+    """Have all sites of a campaign change in nobody else's hands until the commit."""
+    every = select(sites.c.site).where(sites.c.campaign == digest).order_by(sites.c.site)
+    connection.execute(every.with_for_update(key_share=True))
+
+
+def drop_pending(connection: Connection, digest: str) -> tuple[int, int, int]:
+    """Erase all that waits to be counted, and tally it as dropped: (uploads, records, bytes).
+
+    The campaign's sites must be locked.
+    """
     waiting = pending.c.campaign == digest
     size = (
         func.length(pending.c.labels)
@@ -103,7 +125,9 @@ def drop_pending(connection: Connection, digest: str, reason: str) -> tuple[int,
     rows = connection.execute(by_site.group_by(pending.c.site)).all()
     numbers = select(pending.c.number).where(waiting)
     connection.execute(
-        update(uploads).where(uploads.c.number.in_(numbers)).values(state="dropped", reason=reason)
+        update(uploads)
+        .where(uploads.c.number.in_(numbers))
+        .values(state="dropped", reason=ABANDONED)
     )
     connection.execute(delete(pending).where(waiting))
     for site, _, records, _ in rows:
@@ -111,8 +135,8 @@ def drop_pending(connection: Connection, digest: str, reason: str) -> tuple[int,
         connection.execute(update(sites).where(one).values(dropped=sites.c.dropped + records))
     return (
         sum(uploads_ for _, uploads_, _, _ in rows),
-        sum(records for _, _, records, _ in rows),
-        sum(size for _, _, _, size in rows),
+        sum(int(records) for _, _, records, _ in rows),
+        sum(int(size) for _, _, _, size in rows),
     )
 
 

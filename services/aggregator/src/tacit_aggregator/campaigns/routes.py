@@ -1,5 +1,7 @@
 """Campaigns over HTTP."""
 
+from typing import get_args
+
 from fastapi import APIRouter, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
@@ -12,6 +14,8 @@ from tacit.protocol import (
     Signed,
     sha256_hex,
 )
+from tacit.protocol.campaign import Method
+from tacit.protocol.versions import FIRST, HEADER
 from tacit_aggregator.campaigns import queries, service
 from tacit_aggregator.errors import Refusal
 from tacit_aggregator.http.authentication import Caller, require
@@ -62,10 +66,13 @@ async def create(
     response_model=CampaignList,
     responses=declared(),
 )
-def listing(caller: Caller, services: Uses) -> Response:
-    """The campaigns that the caller may see, newest first."""
+def listing(request: Request, caller: Caller, services: Uses) -> Response:
+    """The campaigns that the caller may see, newest first; to version 1.0 those of labels."""
+    methods = ("labels",) if request.headers.get(HEADER) == FIRST else get_args(Method)
     with services.database.read() as connection:
-        return json_answer(service.listing(connection, caller, services.clock()))
+        now = services.database.now(connection)
+        found = service.listing(connection, services.documents, caller, methods, now)
+    return json_answer(found)
 
 
 @router.get(
@@ -111,8 +118,9 @@ def close(digest: DigestInPath, caller: Caller, services: Uses) -> Response:
     """Take no more uploads and count what was accepted; there will be no starred threshold."""
     require(caller, Role.OWNER, Role.ADMIN)
     with services.database.transaction("close campaign") as connection:
-        service.close(connection, caller, digest, services.clock())
+        service.close(connection, caller, digest, services.database.now(connection))
     services.backlog.wake()
+    services.rounds.wake()
     return _status(services, caller, digest)
 
 
@@ -127,8 +135,10 @@ def abandon(digest: DigestInPath, caller: Caller, services: Uses) -> Response:
     """Erase what is not counted, and give no results."""
     require(caller, Role.OWNER, Role.ADMIN)
     with services.database.transaction("abandon campaign") as connection:
-        dropped = service.abandon(connection, caller, digest, services.clock())
+        now = services.database.now(connection)
+        dropped = service.abandon(connection, caller, digest, now)
     services.backlog.dropped(Amount(*dropped))
+    services.rounds.wake()
     return _status(services, caller, digest)
 
 
@@ -136,16 +146,18 @@ def _create(services: Services, caller: Identity, digest: str, body: bytes) -> t
     campaign = Campaign.from_bytes(body)
     if sha256_hex(body) != digest:
         raise Refusal(Problems.WRONG_DIGEST, "The address must end in the body's SHA-256.")
-    now = services.clock()
     with services.database.read() as connection:
         existing = queries.signed(connection, digest)
         if existing is None:
+            now = services.database.now(connection)
             service.check_new(connection, campaign, caller, now)
         else:
             service.visible(connection, caller, digest)
             return existing, False
     with services.database.transaction("create campaign") as connection:
-        existing = queries.signed(connection, digest)  # two may create it at the same time
+        # Two may create it at the same time.
+        services.database.keep_others_out(connection, f"create {digest}")
+        existing = queries.signed(connection, digest)
         if existing is not None:
             return existing, False
         return service.create(connection, campaign, digest, services.secret, now), True
@@ -153,4 +165,5 @@ def _create(services: Services, caller: Identity, digest: str, body: bytes) -> t
 
 def _status(services: Services, caller: Identity, digest: str) -> Response:
     with services.database.read() as connection:
-        return json_answer(service.status(connection, caller, digest, services.clock()))
+        now = services.database.now(connection)
+        return json_answer(service.status(connection, services.documents, caller, digest, now))

@@ -1,10 +1,11 @@
 """Where a campaign stands, from its rows, in the words of the protocol."""
 
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
 
 from tacit.protocol import CampaignState, CampaignStatus, ClosedBy, SiteStatus, Tally
+from tacit_aggregator.clock import moment
 from tacit_aggregator.database.rows import AnyRow
+from tacit_aggregator.rounds.standing import SearchNow
 
 
 def state_of(campaign: AnyRow, now: float) -> CampaignState:
@@ -29,28 +30,39 @@ def site_status(site: AnyRow) -> SiteStatus:
 
 def tally(sites: Iterable[AnyRow]) -> Tally:
     """The records of these sites by what became of them."""
-    received = counted = dropped = 0
+    received = counted = dropped = late = 0
     for site in sites:
         received += site.received
         counted += site.counted
         dropped += site.dropped
+        late += site.late
     return Tally(
         received=received,
-        pending=received - counted - dropped,
+        pending=received - counted - dropped - late,
         counted=counted,
         dropped=dropped,
+        late=late,
     )
 
 
 def status_of(
-    campaign: AnyRow, sites: Sequence[AnyRow], now: float, *, only: str | None = None
+    campaign: AnyRow,
+    sites: Sequence[AnyRow],
+    now: float,
+    *,
+    only: str | None = None,
+    search: SearchNow | None = None,
 ) -> CampaignStatus:
-    """The status of a campaign with these sites; `only` is the one site that may be shown."""
+    """The status of a campaign with these sites; `only` is the one site that may be shown.
+
+    `search` is where the search of a score campaign stands.
+    """
     state = state_of(campaign, now)
     records = tally(sites)
     closed_by = campaign.closed_by
     if state is CampaignState.CLOSING and closed_by is None:
         closed_by = ClosedBy.DATE
+    waits = waiting_for(campaign, state, records) if search is None else search.waiting_for(now)
     takes_uploads = state in (CampaignState.WAITING, CampaignState.OPEN)
     return CampaignStatus(
         campaign=campaign.digest,
@@ -65,7 +77,9 @@ def status_of(
         sites=tuple(site_status(site) for site in sites if only in (None, site.site)),
         opens_in=max(0.0, campaign.opens_at - now) if takes_uploads else 0.0,
         closes_in=max(0.0, campaign.closes_at - now) if takes_uploads else 0.0,
-        waiting_for=tuple(waiting_for(campaign, state, records)),
+        waiting_for=tuple(waits),
+        method=campaign.method,
+        rounds=() if search is None else search.round_statuses(sites, now, only),
     )
 
 
@@ -95,8 +109,3 @@ def waiting_to_be_scored(records: Tally) -> str:
     """How many records are accepted and not counted."""
     one = records.pending == 1
     return f"{records.pending} {'record is' if one else 'records are'} waiting to be scored."
-
-
-def moment(seconds: float) -> str:
-    """A time as documents write it."""
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,22 +1,17 @@
-"""The database: readers, and one named transaction at a time that writes."""
+"""The database: readers, and named transactions that write; on SQLite one at a time."""
 
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
-from sqlalchemy import Connection, create_engine, event
+from sqlalchemy import Connection, Engine, create_engine
 
-from tacit_aggregator.database.location import database_file
+from tacit_aggregator.clock import Clock
+from tacit_aggregator.database.location import is_postgresql, parsed
+from tacit_aggregator.database.postgresql import Postgresql
+from tacit_aggregator.database.sqlite import Sqlite
 
-_PRAGMAS = (
-    "journal_mode=WAL",
-    "synchronous=FULL",  # an acknowledged upload survives a power failure
-    "secure_delete=ON",  # erased features are overwritten
-    "foreign_keys=ON",
-    "busy_timeout=10000",
-)
+MOST_CONNECTIONS = 10
 
 Observer = Callable[[str, float], None]
 """Told the name and the seconds of each transaction that was committed."""
@@ -25,15 +20,24 @@ Observer = Callable[[str, float], None]
 class Database:
     """Connections to one database. Every commit of the aggregator goes through `transaction`."""
 
-    def __init__(self, url: str) -> None:
-        database_file(url)  # refuses what is not a SQLite file
+    def __init__(self, url: str, *, connections: int = MOST_CONNECTIONS) -> None:
         self.url = url
+        self.clock: Clock = time.time
+        """What `now` tells on SQLite, where the only server's clock is the database's."""
         self._observer: Observer | None = None
-        # An error shows its statement, never the features and hashes that were its parameters.
-        self._engine = create_engine(url, hide_parameters=True)
-        # SQLite has one writer at a time; waiting here is fair, its own waiting is by polling.
-        self._one_writer = threading.Lock()
-        event.listen(self._engine, "connect", _configure)
+        self._dialect = Postgresql(url, connections) if is_postgresql(url) else Sqlite()
+        with self._dialect.driver_needed():
+            # An error shows its statement, never the features and hashes that were its parameters.
+            self._engine: Engine = create_engine(
+                parsed(url), hide_parameters=True, **self._dialect.options
+            )
+        self._dialect.prepare(self._engine)
+        self._readers = self._engine.execution_options(**self._dialect.reading)
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether other servers may work on it at the same time."""
+        return self._dialect.is_shared
 
     def observe(self, observer: Observer) -> None:
         """Tell this one about every transaction from now on."""
@@ -42,46 +46,59 @@ class Database:
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """A connection that sees one state of the database and changes nothing."""
-        with self._engine.connect() as connection:
-            _begin(connection, "BEGIN")
+        with self._readers.connect() as connection:
+            self._dialect.begin_reading(connection)
             yield connection
 
     @contextmanager
     def transaction(self, name: str) -> Iterator[Connection]:
-        """All of it or nothing, durable when this returns; `name` says what it does."""
-        with self._one_writer:
+        """All of it or nothing, durable when this returns; `name` says what it does.
+
+        On PostgreSQL others write at the same time: lock first what the change rests on, in the
+        order that the package `database` tells.
+        """
+        with self._dialect.turn():
             began = time.perf_counter()
             with self._engine.connect() as connection, connection.begin():
-                _begin(connection, "BEGIN IMMEDIATE")
+                self._dialect.begin_writing(connection)
                 yield connection
             seconds = time.perf_counter() - began
         if self._observer is not None:
             self._observer(name, seconds)
 
-    def erase_log(self) -> bool:
-        """Move the write-ahead log into the database and cut it off, so that erased rows are gone.
+    @contextmanager
+    def session(self) -> Iterator[Connection]:
+        """A connection of its own, outside of transactions, for locks that go with it."""
+        with self._engine.connect() as connection:
+            outside = connection.execution_options(isolation_level="AUTOCOMMIT")
+            outside.detach()
+            yield outside
 
-        False if readers were in the way: call again.
+    def now(self, connection: Connection) -> float:
+        """The database's clock, the same for all servers: UTC seconds since 1970.
+
+        On SQLite, with one server, it is `clock`.
         """
-        with self._one_writer, self._engine.connect() as connection:
-            raw = connection.connection.driver_connection
-            if raw is None:
-                return False
-            (busy, _, _) = raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-            return not busy
+        told = self._dialect.now(connection)
+        return self.clock() if told is None else told
+
+    def keep_others_out(self, connection: Connection, what: str) -> None:
+        """Let nobody else do this until the transaction ends, in whichever process."""
+        self._dialect.keep_others_out(connection, what)
+
+    def wait(self, seconds: float) -> None:
+        """Wait until the database answers, at most for so long."""
+        give_up = time.monotonic() + seconds
+        self._dialect.wait(self._engine, give_up)
+
+    def erase_log(self) -> bool:
+        """Have erased rows gone from the database's files as far as the database can.
+
+        False if others were in the way: call again. See `Sqlite.erase` and `Postgresql.erase`.
+        """
+        with self._dialect.turn():
+            return self._dialect.erase(self._engine)
 
     def close(self) -> None:
         """Close every connection."""
         self._engine.dispose()
-
-
-def _configure(connection: Any, _: Any) -> None:
-    connection.isolation_level = None  # transactions begin when we say, not when sqlite3 likes
-    for pragma in _PRAGMAS:
-        connection.execute(f"PRAGMA {pragma}")
-
-
-def _begin(connection: Connection, statement: str) -> None:
-    # Past SQLAlchemy: a listener to its "begin" would make every statement look for listeners.
-    driver: Any = connection.connection.driver_connection
-    driver.execute(statement)

@@ -81,7 +81,13 @@ campaigns = Table(
     Column("state", String(16), nullable=False, index=True),  # open, closing, closed, abandoned
     Column("closed_by", String(16)),
     Column("closed_at", Double),
-    Column("received", BigInteger, nullable=False, default=0),  # records, of all sites
+    Column("received", BigInteger, nullable=False, default=0),  # records of labels, of all sites
+    Column("method", String(16), nullable=False, server_default="labels"),  # labels, scores
+    # Of score campaigns: the records enrolled when the first question was asked, when that happens
+    # at the latest, and the fewest answers that a round needs at its end.
+    Column("asked_n", BigInteger),
+    Column("enrol_until", Double),
+    Column("least", BigInteger),
 )
 
 sites = Table(
@@ -99,8 +105,53 @@ sites = Table(
     # The coverage sketch: counts as little-endian 64-bit integers, NULL before the first.
     Column("noisy", LargeBinary),
     Column("every", LargeBinary),
+    # Answers that came after their round had closed.
+    Column("late", BigInteger, nullable=False, server_default="0"),
 )
 
+# The last number given to an upload. Whoever stores uploads holds this row until the commit, so
+# numbers become visible in their order, whichever process gave them.
+counters = Table(
+    "counters",
+    metadata,
+    Column("name", String(32), primary_key=True),
+    Column("value", BigInteger, nullable=False),
+)
+
+# The rounds of a score campaign that were opened. The question is the state of its search.
+rounds = Table(
+    "rounds",
+    metadata,
+    Column("campaign", String(64), ForeignKey("campaigns.digest"), primary_key=True),
+    Column("round", Integer, primary_key=True, autoincrement=False),
+    Column("question", Text, nullable=False),  # the core's, as JSON
+    Column("signed", Text, nullable=False),  # what sites get, the Signed message as JSON
+    Column("digest", String(64), nullable=False),  # of the signed question
+    Column("state", String(16), nullable=False),  # open, closed, dropped
+    Column("opened_at", Double, nullable=False),
+    Column("ends_at", Double, nullable=False),
+    Column("extensions", Integer, nullable=False),
+    # Set when it closes, from the tallies of its sites.
+    Column("closed_at", Double),
+    Column("ones", BigInteger),
+    Column("answers", BigInteger),
+    Column("sites", Integer),
+)
+
+# What each site has answered in a round, and when it said that this was all. An upload of answers
+# that was accepted is counted, or dropped, with its round.
+tallies = Table(
+    "tallies",
+    metadata,
+    Column("campaign", String(64), primary_key=True),
+    Column("round", Integer, primary_key=True, autoincrement=False),
+    Column("site", String(100), primary_key=True),
+    Column("answers", BigInteger, nullable=False),
+    Column("ones", BigInteger, nullable=False),
+    Column("done_at", Double),
+    ForeignKeyConstraint(["campaign", "round"], ["rounds.campaign", "rounds.round"]),
+    ForeignKeyConstraint(["campaign", "site"], ["sites.campaign", "sites.site"]),
+)
 uploads = Table(
     "uploads",
     metadata,
@@ -113,6 +164,9 @@ uploads = Table(
     Column("state", String(16), nullable=False),
     Column("reason", Text),
     Column("received_at", Double, nullable=False),
+    # Of answers: which round they are for, and how many of the randomized bits are 1.
+    Column("round", Integer),
+    Column("ones", Integer),
     UniqueConstraint("campaign", "site", "upload"),
     ForeignKeyConstraint(["campaign", "site"], ["sites.campaign", "sites.site"]),
 )

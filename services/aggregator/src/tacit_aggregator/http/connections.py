@@ -9,6 +9,9 @@ from tacit.protocol.problems import MEDIA_TYPE
 
 MOST_HEAD_BYTES = 2**16
 
+STOPPING = "tacit.stopping"
+"""Where the application's lifespan puts what is to be called when the server begins to stop."""
+
 
 class Connection(HttpToolsProtocol):
     """Hangs up on a head without end, which would otherwise be kept in memory, token or not.
@@ -84,6 +87,11 @@ class Connection(HttpToolsProtocol):
         self._forget(self._unanswered(self._earlier))
         super().connection_lost(exc)
 
+    def shutdown(self) -> None:
+        """The server stops: a request that waits for something is answered now."""
+        self.app_state.get(STOPPING, _nothing)()
+        super().shutdown()
+
     def _wait(self) -> None:
         """Wait for a head, but not for ever; a whole request in one piece costs no timer."""
         head = self._in_head or self.cycle is None
@@ -114,6 +122,10 @@ class Connection(HttpToolsProtocol):
         for cycle in cycles:
             cycle.disconnected = True
             cycle.message_event.set()
+
+
+def _nothing() -> None:
+    """What an application that has nothing to stop does."""
 
 
 def _refusal(detail: str, default_headers: list[tuple[bytes, bytes]]) -> bytes:

@@ -12,6 +12,7 @@ DIGEST = r"^[0-9a-f]{64}$"
 IDENTIFIER = r"^[0-9a-f]{32}$"
 
 DigestInPath = Annotated[str, Path(pattern=DIGEST, description="SHA-256 of the campaign document.")]
+ModelInPath = Annotated[str, Path(pattern=DIGEST, description="SHA-256 of the model's file.")]
 UploadInPath = Annotated[
     str, Path(pattern=IDENTIFIER, description="128 random bits, drawn by the site.")
 ]
@@ -48,10 +49,16 @@ def declared(
     return {status: _problems(found) for status, found in by_status.items()}
 
 
-def body_of(kind: type[BaseModel]) -> dict[str, Any]:
-    """The `openapi_extra` of a route that reads its body itself."""
-    schema = {"$ref": f"#/components/schemas/{kind.__name__}"}
+def body_of(*kinds: type[BaseModel]) -> dict[str, Any]:
+    """The `openapi_extra` of a route that reads its body itself: one of these messages."""
+    schemas = [reference(kind) for kind in kinds]
+    schema = schemas[0] if len(schemas) == 1 else {"oneOf": schemas}
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
+
+
+def reference(kind: type[BaseModel]) -> dict[str, Any]:
+    """The reference to the schema of a message."""
+    return {"$ref": f"#/components/schemas/{kind.__name__}"}
 
 
 def header(name: str) -> dict[str, str]:
@@ -74,7 +81,7 @@ def json_answer(model: BaseModel, status: int = 200) -> Response:
 
 
 def _problems(problems: list[ProblemType]) -> dict[str, Any]:
-    schema = {"$ref": f"#/components/schemas/{Problem.__name__}"}
+    schema = reference(Problem)
     headers = {}
     if any(problem.may_retry for problem in problems):
         headers["Retry-After"] = header("Retry-After")

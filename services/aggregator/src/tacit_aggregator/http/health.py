@@ -5,7 +5,7 @@ from importlib.metadata import version
 from typing import Literal
 
 from fastapi import APIRouter, Request, Response
-from sqlalchemy.exc import DatabaseError
+from sqlalchemy.exc import SQLAlchemyError
 
 from tacit.protocol import Problems, ServerInfo, TokenInfo
 from tacit.protocol.versions import SUPPORTED
@@ -47,19 +47,22 @@ async def healthz() -> Response:
     responses=declared(Problems.UNAVAILABLE, token=False, protocol=False),
 )
 def readyz(request: Request) -> Response:
-    """Whether it can do its work: the database answers, ingest and scoring run."""
+    """Whether it can do its work: the database answers, ingest, scoring and rounds run."""
     services = services_of(request)
+    if request.app.state.stopping:
+        raise Refusal(Problems.UNAVAILABLE, "The server is stopping.", retry_after=1)
     try:
         with services.database.read() as connection:
             fingerprints(connection)
-    except DatabaseError:
+    except SQLAlchemyError:
         raise Refusal(
             Problems.UNAVAILABLE, "The database does not answer.", retry_after=5
         ) from None
     if not services.writer.running:
         raise Refusal(Problems.UNAVAILABLE, "Uploads are not taken now.", retry_after=5)
-    if (trouble := services.counting.trouble) is not None:
-        raise Refusal(Problems.UNAVAILABLE, trouble, retry_after=5)
+    for trouble in (services.rounds.trouble, services.counting.trouble):
+        if trouble is not None:
+            raise Refusal(Problems.UNAVAILABLE, trouble, retry_after=5)
     return json_answer(Health())
 
 
@@ -75,12 +78,13 @@ def server(services: Uses) -> Response:
     """What this server speaks, signs with and takes."""
     with services.database.read() as connection:
         keys = fingerprints(connection)
+        now = services.database.now(connection)
     return json_answer(
         ServerInfo(
             service="tacit-aggregator",
             version=version("tacit-aggregator"),
             protocols=SUPPORTED,
-            time=datetime.fromtimestamp(int(services.clock()), UTC),
+            time=datetime.fromtimestamp(int(now), UTC),
             keys=keys,
             most_body_bytes=services.settings.most_body_bytes,
         )

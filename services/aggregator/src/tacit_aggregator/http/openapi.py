@@ -6,24 +6,54 @@ from fastapi import FastAPI
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from tacit.protocol import Campaign, Enrolment, Problem, Threshold, Upload
-from tacit.protocol.versions import HEADER, PROTOCOL
-from tacit_aggregator.http.declared import header
+from tacit.protocol import (
+    AnswerUpload,
+    Campaign,
+    Enrolment,
+    LabelCampaign,
+    LabelThreshold,
+    Problem,
+    RoundDone,
+    RoundQuestion,
+    ScoreCampaign,
+    ScoreThreshold,
+    Threshold,
+    Upload,
+)
+from tacit.protocol.versions import HEADER, SUPPORTED
+from tacit_aggregator.http.declared import header, reference
 
 TAGS = [
     {"name": "campaigns", "description": "An owner's campaigns: their documents and their state."},
     {"name": "sites", "description": "Whether and with how many records a site takes part."},
-    {"name": "uploads", "description": "Randomized labels with what goes along, exactly once."},
+    {"name": "uploads", "description": "Randomized labels and answers, exactly once."},
+    {"name": "rounds", "description": "What a score campaign asks now, and who is done with it."},
     {"name": "results", "description": "Signed thresholds."},
+    {"name": "models", "description": "ONNX files that sites of score campaigns run."},
     {"name": "server", "description": "What the server speaks and signs with, and who asks."},
     {"name": "health", "description": "For whoever watches the server."},
 ]
 
-_READ_OR_SENT_RAW: tuple[type[BaseModel], ...] = (Campaign, Enrolment, Upload, Problem, Threshold)
-_SIGNED: tuple[type[BaseModel], ...] = (Campaign, Threshold)
+_READ_OR_SENT_RAW: tuple[type[BaseModel], ...] = (
+    LabelCampaign,
+    ScoreCampaign,
+    Enrolment,
+    Upload,
+    AnswerUpload,
+    RoundDone,
+    RoundQuestion,
+    Problem,
+    LabelThreshold,
+    ScoreThreshold,
+)
+_FORMS: dict[type[BaseModel], tuple[type[BaseModel], ...]] = {
+    Campaign: (LabelCampaign, ScoreCampaign),
+    Threshold: (LabelThreshold, ScoreThreshold),
+}
+_SIGNED: tuple[type[BaseModel], ...] = (Campaign, RoundQuestion, Threshold)
 _PAYLOAD = (
-    "The canonical JSON (RFC 8785) of a Campaign or a Threshold, as text: its UTF-8 bytes are what"
-    " digest and signature cover."
+    "The canonical JSON (RFC 8785) of a Campaign, a RoundQuestion or a Threshold, as text: its"
+    " UTF-8 bytes are what digest and signature cover."
 )
 
 
@@ -49,7 +79,7 @@ _PARAMETERS = {
     HEADER: {
         "name": HEADER,
         "in": "header",
-        **_string("The protocol's version; another one is refused.", const=PROTOCOL),
+        **_string("The protocol's version; another one is refused.", enum=list(SUPPORTED)),
     },
 }
 
@@ -77,7 +107,7 @@ def _complete(document: dict[str, Any]) -> None:
     schemas["Signed"]["properties"]["payload"] |= {
         "description": _PAYLOAD,
         "contentMediaType": "application/json",
-        "contentSchema": {"oneOf": [_reference(model) for model in _SIGNED]},
+        "contentSchema": {"oneOf": [reference(model) for model in _SIGNED]},
     }
     for path, methods in document["paths"].items():
         for operation in methods.values():
@@ -94,8 +124,6 @@ def _schemas() -> dict[str, Any]:
         ref_template="#/components/schemas/{model}",
     )
     schemas: dict[str, Any] = definitions["$defs"]
+    for kind, forms in _FORMS.items():
+        schemas[kind.__name__] = {"oneOf": [reference(form) for form in forms]}
     return schemas
-
-
-def _reference(model: type[BaseModel]) -> dict[str, str]:
-    return {"$ref": f"#/components/schemas/{model.__name__}"}

@@ -10,6 +10,7 @@ from starlette.requests import ClientDisconnect
 from tacit.errors import TacitError, UpgradeRequired
 from tacit.protocol import FieldError, Problem, Problems, ProblemType
 from tacit.protocol.problems import MEDIA_TYPE
+from tacit_aggregator.database.failures import is_away
 from tacit_aggregator.errors import Refusal
 
 REQUEST_ID = "tacit.request_id"
@@ -70,6 +71,8 @@ def refusal_of(error: Exception) -> Refusal:
             refusal = Refusal(Problems.BODY_TOO_SLOW)
         case HTTPException():
             refusal = Refusal(_BY_STATUS.get(error.status_code, Problems.INVALID_REQUEST))
+        case _ if is_away(error):
+            refusal = Refusal(Problems.UNAVAILABLE, "The database is away.", retry_after=2)
         case _:
             refusal = Refusal(Problems.INTERNAL, retry_after=1)
     return refusal

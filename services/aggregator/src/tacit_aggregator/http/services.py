@@ -14,7 +14,10 @@ from tacit_aggregator.http.bodies import Bodies
 from tacit_aggregator.http.tokens import Tokens
 from tacit_aggregator.ingest.writer import Writer
 from tacit_aggregator.metrics import Metrics
+from tacit_aggregator.models.files import ModelFiles
 from tacit_aggregator.results.service import Thresholds
+from tacit_aggregator.rounds.thread import Rounds
+from tacit_aggregator.rounds.watch import Watch
 from tacit_aggregator.scoring.backlog import Backlog
 from tacit_aggregator.scoring.counting import Counting
 from tacit_aggregator.settings import Settings
@@ -33,9 +36,12 @@ class Services:
     bodies: Bodies
     documents: Documents
     thresholds: Thresholds
+    model_files: ModelFiles
     backlog: Backlog
     writer: Writer
     counting: Counting
+    rounds: Rounds
+    watch: Watch
 
     def __repr__(self) -> str:
         return "Services()"

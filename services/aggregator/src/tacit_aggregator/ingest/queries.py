@@ -1,45 +1,104 @@
 """Statements of ingest; each is compiled once, and none is run per record."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, func, insert, select, update
+from sqlalchemy import Connection, bindparam, case, insert, literal, select, update
 
+from tacit_aggregator.campaigns.queries import ABANDONED
 from tacit_aggregator.database.rows import AnyRow
-from tacit_aggregator.database.tables import campaigns, pending, sites, uploads
+from tacit_aggregator.database.tables import (
+    campaigns,
+    counters,
+    pending,
+    rounds,
+    sites,
+    tallies,
+    uploads,
+)
 
 _MOST_IDS = 500
 
-_STORED = select(uploads.c.upload, uploads.c.body_hash, uploads.c.state, uploads.c.reason).where(
-    uploads.c.campaign == bindparam("campaign"),
-    uploads.c.site == bindparam("site"),
-    uploads.c.upload.in_(bindparam("ids", expanding=True)),
+# Answers that were accepted share the fate of their round; closing it touches none of their rows.
+_WITH_ROUND = uploads.outerjoin(
+    rounds, (rounds.c.campaign == uploads.c.campaign) & (rounds.c.round == uploads.c.round)
 )
-_STANDING = (
+_IS_COUNTED = (uploads.c.state == "accepted") & (rounds.c.state == "closed")
+_IS_DROPPED = (uploads.c.state == "accepted") & (rounds.c.state == "dropped")
+_STATE = case(
+    (_IS_COUNTED, literal("counted")), (_IS_DROPPED, literal("dropped")), else_=uploads.c.state
+).label("state")
+_REASON = case((_IS_DROPPED, literal(ABANDONED)), else_=uploads.c.reason).label("reason")
+_STORED = (
+    select(uploads.c.upload, uploads.c.body_hash, _STATE, _REASON)
+    .select_from(_WITH_ROUND)
+    .where(
+        uploads.c.campaign == bindparam("campaign"),
+        uploads.c.site == bindparam("site"),
+        uploads.c.upload.in_(bindparam("ids", expanding=True)),
+    )
+)
+_CAMPAIGNS = (
     select(
+        campaigns.c.digest,
         campaigns.c.state,
         campaigns.c.opens_at,
         campaigns.c.closes_at,
         campaigns.c.planned_n,
-        campaigns.c.received.label("campaign_received"),
-        sites.c.enrolled,
-        sites.c.left_at,
-        sites.c.received.label("site_received"),
-        select(func.coalesce(func.max(uploads.c.number), 0)).scalar_subquery().label("last"),
+        campaigns.c.received,
     )
-    .select_from(
-        campaigns.outerjoin(
-            sites,
-            (sites.c.campaign == campaigns.c.digest) & (sites.c.site == bindparam("site")),
-        )
+    .where(campaigns.c.digest.in_(bindparam("digests", expanding=True)))
+    .order_by(campaigns.c.digest)
+    .with_for_update(key_share=True)
+)
+_SITES = (
+    select(sites.c.site, sites.c.enrolled, sites.c.left_at, sites.c.received, sites.c.late)
+    .where(
+        sites.c.campaign == bindparam("campaign"),
+        sites.c.site.in_(bindparam("names", expanding=True)),
     )
-    .where(campaigns.c.digest == bindparam("campaign"))
+    .order_by(sites.c.site)
+    .with_for_update(key_share=True)
+)
+_ROUNDS = (
+    select(rounds.c.round, rounds.c.state, rounds.c.digest)
+    .where(
+        rounds.c.campaign == bindparam("campaign"),
+        rounds.c.round.in_(bindparam("numbers", expanding=True)),
+    )
+    .order_by(rounds.c.round)
+    .with_for_update(read=True)
+)
+_ENDS = select(campaigns.c.digest, campaigns.c.state, campaigns.c.closes_at).where(
+    campaigns.c.digest.in_(bindparam("digests", expanding=True))
+)
+_TALLIES = select(tallies.c.round, tallies.c.site, tallies.c.answers, tallies.c.ones).where(
+    tallies.c.campaign == bindparam("campaign"),
+    tallies.c.round.in_(bindparam("numbers", expanding=True)),
+    tallies.c.site.in_(bindparam("names", expanding=True)),
+)
+_INSERT_TALLIES = insert(tallies)
+_UPDATE_TALLIES = (
+    update(tallies)
+    .where(
+        tallies.c.campaign == bindparam("of_campaign"),
+        tallies.c.round == bindparam("of_round"),
+        tallies.c.site == bindparam("of_site"),
+    )
+    .values(answers=bindparam("now_answers"), ones=bindparam("now_ones"))
+)
+_NUMBERS = (
+    update(counters)
+    .where(counters.c.name == "uploads")
+    .values(value=counters.c.value + bindparam("more"))
+    .returning(counters.c.value)
 )
 _RECEIVE_SITE = (
     update(sites)
     .where(sites.c.campaign == bindparam("of_campaign"), sites.c.site == bindparam("of_site"))
     .values(received=bindparam("now_received"))
 )
+_RECEIVE_ANSWERS = _RECEIVE_SITE.values(late=bindparam("now_late"))
 _RECEIVE_CAMPAIGN = (
     update(campaigns)
     .where(campaigns.c.digest == bindparam("of_campaign"))
@@ -53,7 +112,8 @@ _CLOSE_BY_PLAN = (
 _INSERT_UPLOADS = insert(uploads)
 _INSERT_PENDING = insert(pending)
 _RECEIPTS = (
-    select(uploads.c.upload, uploads.c.records, uploads.c.state, uploads.c.reason)
+    select(uploads.c.upload, uploads.c.records, _STATE, _REASON)
+    .select_from(_WITH_ROUND)
     .where(
         uploads.c.campaign == bindparam("campaign"),
         uploads.c.site == bindparam("site"),
@@ -80,18 +140,70 @@ def stored(
         yield from connection.execute(_STORED, {"campaign": campaign, "site": site, "ids": part})
 
 
-def standing(connection: Connection, campaign: str, site: str) -> AnyRow | None:
-    """The campaign's state, the site's numbers and the newest upload of all.
+def lock_campaigns(connection: Connection, digests: Collection[str]) -> Sequence[AnyRow]:
+    """State and numbers of these campaigns, which stay as they are until the commit."""
+    return connection.execute(_CAMPAIGNS, {"digests": list(digests)}).all()
 
-    The site's are None if it has not enrolled.
+
+def lock_sites(connection: Connection, campaign: str, names: Collection[str]) -> Sequence[AnyRow]:
+    """The numbers of these sites of a campaign, those that enrolled.
+
+    Until the commit they stay as they are, and no other transaction stores uploads of these sites.
     """
-    return connection.execute(_STANDING, {"campaign": campaign, "site": site}).one_or_none()
+    return connection.execute(_SITES, {"campaign": campaign, "names": list(names)}).all()
+
+
+def hold_rounds(
+    connection: Connection, campaign: str, numbers: Collection[int]
+) -> Sequence[AnyRow]:
+    """These rounds of a campaign, those that were opened; none closes until the commit."""
+    return connection.execute(_ROUNDS, {"campaign": campaign, "numbers": list(numbers)}).all()
+
+
+def ends(connection: Connection, digests: Collection[str]) -> Sequence[AnyRow]:
+    """Whether these campaigns have ended, and when they do."""
+    return connection.execute(_ENDS, {"digests": list(digests)}).all()
+
+
+def next_number(connection: Connection, uploads_: int) -> int:
+    """The first of the numbers of so many new uploads.
+
+    Nobody else gets numbers until the commit, so call this when little is left to do.
+    """
+    last: int = connection.execute(_NUMBERS, {"more": uploads_}).scalar_one()
+    return last - uploads_ + 1
 
 
 def store(connection: Connection, new_uploads: Rows, new_pending: Rows) -> None:
     """Uploads and what is to be counted of them."""
     connection.execute(_INSERT_UPLOADS, new_uploads)
     connection.execute(_INSERT_PENDING, new_pending)
+
+
+def tallies_of(
+    connection: Connection, campaign: str, numbers: Collection[int], names: Collection[str]
+) -> Sequence[AnyRow]:
+    """What these sites have answered in these rounds, where they have."""
+    values = {"campaign": campaign, "numbers": list(numbers), "names": list(names)}
+    return connection.execute(_TALLIES, values).all()
+
+
+def store_answers(connection: Connection, new_uploads: Rows) -> None:
+    """Uploads of answers, whose bits are in the tallies."""
+    connection.execute(_INSERT_UPLOADS, new_uploads)
+
+
+def tally(connection: Connection, new: Rows, changed: Rows) -> None:
+    """What sites have answered, as it is now."""
+    if new:
+        connection.execute(_INSERT_TALLIES, new)
+    if changed:
+        connection.execute(_UPDATE_TALLIES, changed)
+
+
+def receive_answers(connection: Connection, of_sites: Rows) -> None:
+    """The numbers of answers received and late, as they are now."""
+    connection.execute(_RECEIVE_ANSWERS, of_sites)
 
 
 def receive(connection: Connection, of_sites: Rows, of_campaigns: Rows) -> None:

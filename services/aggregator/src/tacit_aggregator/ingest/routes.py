@@ -8,7 +8,16 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.routing import APIRoute
 
-from tacit.protocol import FieldError, Problems, Receipt, Receipts, Role, Upload
+from tacit.protocol import (
+    AnswerUpload,
+    FieldError,
+    LabelCampaign,
+    Problems,
+    Receipt,
+    Receipts,
+    Role,
+    Upload,
+)
 from tacit_aggregator.campaigns.documents import Terms
 from tacit_aggregator.errors import Refusal
 from tacit_aggregator.http.authentication import Caller, bearer_token, require
@@ -23,6 +32,7 @@ from tacit_aggregator.http.declared import (
 )
 from tacit_aggregator.http.services import Services, Uses, services_of
 from tacit_aggregator.ingest import service
+from tacit_aggregator.ingest.answers import AnswerSubmission
 from tacit_aggregator.ingest.submission import Submission
 from tacit_aggregator.tokens.service import Identity
 
@@ -67,7 +77,7 @@ _uploads = APIRouter(tags=["uploads"], route_class=_Straight)
     operation_id="putUpload",
     summary="Send an upload",
     response_model=Receipt,
-    openapi_extra=body_of(Upload),
+    openapi_extra=body_of(Upload, AnswerUpload),
     responses=declared(
         Problems.FORBIDDEN,
         Problems.WRONG_DIGEST,
@@ -75,6 +85,8 @@ _uploads = APIRouter(tags=["uploads"], route_class=_Straight)
         Problems.NOT_ENROLLED,
         Problems.NOT_OPEN,
         Problems.CAMPAIGN_CLOSED,
+        Problems.WRONG_QUESTION,
+        Problems.ROUND_CLOSED,
         Problems.OVERLOADED,
         body=True,
         campaign=True,
@@ -116,10 +128,14 @@ def receipts(
         return json_answer(service.receipts(connection, caller, digest, after, limit))
 
 
-async def _checked(body: bytes, terms: Terms, site: str, upload: str) -> Submission:
-    def checked() -> Submission:
-        campaign = terms.campaign
-        return Submission.of(body, campaign, campaign=terms.digest, site=site, upload=upload)
+async def _checked(
+    body: bytes, terms: Terms, site: str, upload: str
+) -> Submission | AnswerSubmission:
+    def checked() -> Submission | AnswerSubmission:
+        place = {"campaign": terms.digest, "site": site, "upload": upload}
+        if isinstance(terms.campaign, LabelCampaign):
+            return Submission.of(body, terms.campaign, **place)
+        return AnswerSubmission.of(body, **place)
 
     return await run_in_threadpool(checked) if len(body) > _BIG else checked()
 

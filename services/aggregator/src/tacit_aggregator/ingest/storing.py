@@ -38,42 +38,39 @@ class Storing:
         self._connection = connection
         self._now = now
         self._room = room
-        self._last = 0
         self._campaigns: dict[str, _CampaignNow] = {}
         self._sites: dict[tuple[str, str], _SiteNow | None] = {}
         self._stored: dict[tuple[str, str, str], tuple[bytes, Stored]] = {}
         self.accepted: list[Submission] = []
 
-    def store(self, batch: Sequence[Submission]) -> list[Outcome]:
-        """Decide about each, and write all that are accepted."""
-        self._read(batch)
-        outcomes = [self._decide(submission) for submission in batch]
-        if self.accepted:
-            self._write()
-        return outcomes
+    def decide(self, batch: Sequence[Submission]) -> list[Outcome]:
+        """Decide about each, with everything locked that this rests on."""
+        if batch:
+            self._read(batch)
+        return [self._decide(submission) for submission in batch]
 
     def _read(self, batch: Sequence[Submission]) -> None:
-        groups: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
-        for submission in batch:
-            groups[submission.campaign, submission.site].append(submission.upload)
-        for (campaign, site), ids in groups.items():
-            for row in queries.stored(self._connection, campaign, site, ids):
-                known = Stored(UploadState(row.state), row.reason)
-                self._stored[campaign, site, row.upload] = (row.body_hash, known)
-            self._read_standing(campaign, site)
-
-    def _read_standing(self, campaign: str, site: str) -> None:
-        row = queries.standing(self._connection, campaign, site)
-        if row is None:
-            return
-        self._campaigns.setdefault(
-            campaign,
-            _CampaignNow(
-                row.state, row.opens_at, row.closes_at, row.planned_n, row.campaign_received
-            ),
+        """Lock campaigns, then sites; what is stored is read when no other process adds to it."""
+        groups: defaultdict[str, defaultdict[str, list[str]]] = defaultdict(
+            lambda: defaultdict(list)
         )
-        self._sites[campaign, site] = _site_now(row)
-        self._last = row.last
+        for submission in batch:
+            groups[submission.campaign][submission.site].append(submission.upload)
+        for row in queries.lock_campaigns(self._connection, groups):
+            self._campaigns[row.digest] = _CampaignNow(
+                row.state, row.opens_at, row.closes_at, row.planned_n, row.received
+            )
+        for campaign in sorted(groups):
+            for row in queries.lock_sites(self._connection, campaign, groups[campaign]):
+                self._sites[campaign, row.site] = _site_now(row)
+        for campaign, of_sites in groups.items():
+            for site, ids in of_sites.items():
+                self._read_stored(campaign, site, ids)
+
+    def _read_stored(self, campaign: str, site: str, ids: Sequence[str]) -> None:
+        for row in queries.stored(self._connection, campaign, site, ids):
+            known = Stored(UploadState(row.state), row.reason)
+            self._stored[campaign, site, row.upload] = (row.body_hash, known)
 
     def _decide(self, submission: Submission) -> Outcome:
         key = (submission.campaign, submission.site, submission.upload)
@@ -97,7 +94,7 @@ class Storing:
             return Refusal(Problems.CAMPAIGN_CLOSED)
         if self._now < campaign.opens_at:
             return Refusal(Problems.NOT_OPEN, retry_after=campaign.opens_at - self._now)
-        refusal = _not_enrolled(self._sites[submission.campaign, submission.site], submission)
+        refusal = _not_enrolled(self._sites.get((submission.campaign, submission.site)), submission)
         if refusal is None and submission.size > self._room:
             refusal = Refusal(Problems.OVERLOADED, retry_after=5)
         return refusal
@@ -113,13 +110,20 @@ class Storing:
         self._room -= submission.size
         self.accepted.append(submission)
 
-    def _write(self) -> None:
-        numbered = list(enumerate(self.accepted, self._last + 1))
+    def write(self) -> None:
+        """Write all that are accepted."""
+        if not self.accepted:
+            return
+        self._write_numbers()
+        first = queries.next_number(self._connection, len(self.accepted))
+        numbered = list(enumerate(self.accepted, first))
         queries.store(
             self._connection,
             [_upload_row(number, submission, self._now) for number, submission in numbered],
             [_pending_row(number, submission) for number, submission in numbered],
         )
+
+    def _write_numbers(self) -> None:
         campaigns = {submission.campaign for submission in self.accepted}
         groups = {(submission.campaign, submission.site) for submission in self.accepted}
         queries.receive(
@@ -140,9 +144,7 @@ class Storing:
 
 
 def _site_now(row: AnyRow) -> _SiteNow | None:
-    if row.enrolled is None or row.left_at is not None:
-        return None
-    return _SiteNow(row.enrolled, row.site_received)
+    return None if row.left_at is not None else _SiteNow(row.enrolled, row.received)
 
 
 def _not_enrolled(site: _SiteNow | None, submission: Submission) -> Refusal | None:

@@ -4,7 +4,7 @@ import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 
-from tacit.protocol import Campaign, FieldError, Problems, Reports, Upload, UploadState
+from tacit.protocol import FieldError, LabelCampaign, Problems, Reports, Upload, UploadState
 from tacit_aggregator.errors import Refusal
 from tacit_aggregator.messages import read_model
 
@@ -30,7 +30,7 @@ class Submission:
 
     @classmethod
     def of(
-        cls, body: bytes, terms: Campaign, *, campaign: str, site: str, upload: str
+        cls, body: bytes, terms: LabelCampaign, *, campaign: str, site: str, upload: str
     ) -> "Submission":
         """Check a body against its address and its campaign's terms."""
         content = read_model(Upload, body)

@@ -8,14 +8,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import structlog
-from sqlalchemy.exc import OperationalError
 
-from tacit.protocol import Problems
-from tacit_aggregator.clock import Clock
+from tacit.protocol import Problems, UploadState
 from tacit_aggregator.database.engine import Database
+from tacit_aggregator.database.failures import is_away
 from tacit_aggregator.errors import Refusal
+from tacit_aggregator.ingest.answers import AnswerSubmission, StoringAnswers
 from tacit_aggregator.ingest.storing import Outcome, Storing
 from tacit_aggregator.ingest.submission import Stored, Submission
+from tacit_aggregator.metrics import Metrics
 from tacit_aggregator.scoring.backlog import Backlog
 from tacit_aggregator.settings import MEBIBYTE
 
@@ -30,17 +31,17 @@ _log = structlog.get_logger("tacit_aggregator.ingest")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Waiting:
-    submission: Submission
+    submission: Submission | AnswerSubmission
     answer: "asyncio.Future[Stored]"
 
 
 class Writer:
     """Stores uploads; an answer is given only after the commit that makes it true."""
 
-    def __init__(self, database: Database, backlog: Backlog, clock: Clock) -> None:
+    def __init__(self, database: Database, backlog: Backlog, metrics: Metrics) -> None:
         self._database = database
         self._backlog = backlog
-        self._clock = clock
+        self._metrics = metrics
         self._waiting: deque[_Waiting] = deque()
         self._waiting_bytes = 0
         self._changed = threading.Condition()
@@ -66,7 +67,7 @@ class Writer:
         self._answer_all(list(self._waiting), Refusal(Problems.UNAVAILABLE, retry_after=1))
         self._waiting.clear()
 
-    async def store(self, submission: Submission) -> Stored:
+    async def store(self, submission: Submission | AnswerSubmission) -> Stored:
         """What became of the upload, once that is durable."""
         answer: asyncio.Future[Stored] = asyncio.get_running_loop().create_future()
         with self._changed:
@@ -110,20 +111,35 @@ class Writer:
     def _store(self, batch: Sequence[_Waiting]) -> None:
         try:
             with self._database.transaction("store uploads") as connection:
-                storing = Storing(connection, self._clock(), self._backlog.room)
-                outcomes = storing.store([waiting.submission for waiting in batch])
+                now = self._database.now(connection)
+                labels = Storing(connection, now, self._backlog.room)
+                answers = StoringAnswers(connection, now)
+                outcomes = _stored(labels, answers, [waiting.submission for waiting in batch])
         except Exception as error:
             # Nobody is told what was in it: the text of a database error may hold the row.
             _log.error("uploads not stored", error=type(error).__name__, uploads=len(batch))
-            known = isinstance(error, OperationalError)
-            problem = Problems.UNAVAILABLE if known else Problems.INTERNAL
+            problem = Problems.UNAVAILABLE if is_away(error) else Problems.INTERNAL
             self._answer_all(batch, Refusal(problem, retry_after=2))
             return
-        self._backlog.accepted(storing.accepted)
+        self._backlog.accepted(labels.accepted)
+        for state in (UploadState.ACCEPTED, UploadState.LATE):
+            self._metrics.answers(state.value, answers.records(state))
         _answer(batch, outcomes)
 
     def _answer_all(self, batch: Sequence[_Waiting], refusal: Refusal) -> None:
         _answer(batch, [refusal] * len(batch))
+
+
+def _stored(
+    labels: Storing, answers: StoringAnswers, batch: Sequence[Submission | AnswerSubmission]
+) -> list[Outcome]:
+    """Store uploads of both kinds: all locks first, then all that is written."""
+    of_labels = labels.decide([one for one in batch if isinstance(one, Submission)])
+    of_answers = answers.decide([one for one in batch if isinstance(one, AnswerSubmission)])
+    labels.write()
+    answers.write()
+    next_label, next_answer = iter(of_labels), iter(of_answers)
+    return [next(next_label if isinstance(one, Submission) else next_answer) for one in batch]
 
 
 def _answer(batch: Sequence[_Waiting], outcomes: Sequence[Outcome]) -> None:

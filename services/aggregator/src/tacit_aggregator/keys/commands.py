@@ -4,10 +4,10 @@ import time
 
 import typer
 
+from tacit_aggregator.clock import moment
 from tacit_aggregator.console import (
     CommandGroup,
     Json,
-    moment,
     print_json,
     print_table,
     say,
@@ -30,7 +30,7 @@ def list_keys(as_json: Json = False) -> None:
             "fingerprint": key.fingerprint,
             "state": "in use" if key.retired_at is None else "retired",
             "created": moment(key.created_at),
-            "retired": moment(key.retired_at),
+            "retired": None if key.retired_at is None else moment(key.retired_at),
         }
         for key in found
     ]
@@ -46,6 +46,7 @@ def rotate(as_json: Json = False) -> None:
     with workplace() as place:
         secret = service.read_secret(place.settings)
         with place.database.transaction("rotate key") as connection:
+            place.database.keep_others_out(connection, service.CHANGING_KEYS)
             fingerprint = service.rotate(connection, secret, time.time())
     if as_json:
         print_json({"fingerprint": fingerprint, "state": "in use"})

@@ -6,7 +6,7 @@ import stat
 import tempfile
 from pathlib import Path
 
-from tacit_aggregator.database.location import database_file
+from tacit_aggregator.database.location import database_file, is_postgresql
 from tacit_aggregator.errors import OperatorError
 from tacit_aggregator.settings import Settings
 
@@ -22,6 +22,11 @@ def secret_file(settings: Settings) -> Path:
         raise OperatorError(
             "In production the secret that encrypts signing keys must not lie beside the database:"
             " set TACIT_KEY_SECRET_FILE."
+        )
+    if is_postgresql(settings.database_url):
+        raise OperatorError(
+            "With PostgreSQL there is no file to keep the secret beside that encrypts signing keys:"
+            " set TACIT_KEY_SECRET_FILE, to the same content for all servers."
         )
     return database_file(settings.database_url).with_suffix(".secret")
 

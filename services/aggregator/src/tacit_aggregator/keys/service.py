@@ -18,6 +18,7 @@ from tacit_aggregator.keys import queries
 from tacit_aggregator.keys.secret import read_secret
 
 __all__ = [
+    "CHANGING_KEYS",
     "StoredKey",
     "current_key",
     "ensure_key",
@@ -27,6 +28,9 @@ __all__ = [
     "read_secret",
     "rotate",
 ]
+
+CHANGING_KEYS = "change signing keys"
+"""Held by whoever makes a key, so that one is in use, whoever else makes one."""
 
 
 @dataclass(frozen=True)

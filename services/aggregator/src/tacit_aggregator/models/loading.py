@@ -3,27 +3,18 @@
 torch and onnxruntime are imported when a file that needs them is loaded: they are large.
 """
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.errors import InvalidProbabilities
-from tacit.scores import check_probabilities, softmax
+from tacit import errors, networks
+from tacit.networks import Network, Predictor, rows_at_once, zeros
 from tacit_aggregator.models.registered import ModelMisbehaved, ModelNotLoadable, RegisteredModel
 
-Predictor = Callable[[NDArray[Any]], NDArray[np.float64]]
-"""Features, one record per row, to the probability of each class."""
-Network = Callable[[NDArray[Any]], NDArray[Any]]
-"""A batch in the declared type to the model's outputs."""
-
-_MOST_ROWS = 512
-_MOST_BATCH_BYTES = 2**24
-"""Of the features as float32; activations take many times that."""
-_MOST_SCORES = 2**22
-"""Numbers that the model gives at once; they are copied some times."""
+__all__ = ["Predictor", "load", "probe", "rows_at_once", "zeros"]
 
 
 def load(model: RegisteredModel) -> Predictor:
@@ -32,15 +23,11 @@ def load(model: RegisteredModel) -> Predictor:
     Features reach a torch module in the declared type, and it casts them as it likes; an ONNX
     model gets them in its input's type or as float32.
     """
-    network = _network(model)
+    run = networks.predictor(model, _network(model))
 
     def predict(features: NDArray[Any]) -> NDArray[np.float64]:
-        probabilities = np.empty((len(features), model.classes))
-        step = rows_at_once(model)
-        for start in range(0, len(features), step):
-            rows = slice(start, start + step)
-            probabilities[rows] = _probabilities(model, network, features[rows])
-        return probabilities
+        with _told_to_the_operator():
+            return run(features)
 
     return predict
 
@@ -48,43 +35,26 @@ def load(model: RegisteredModel) -> Predictor:
 def probe(model: RegisteredModel) -> int:
     """Run a model on zeros, in the smallest and the largest batch: its number of classes."""
     network = _network(model)
-    (alone,) = _outputs(model, network, zeros(model, 1))
-    if len(alone) < 2:
-        raise ModelMisbehaved("The model must tell at least two classes apart.")
-    most = rows_at_once(replace(model, classes=len(alone)))
-    together = _outputs(model, network, zeros(model, most))
-    if together.shape[1:] != alone.shape or not np.allclose(together, alone, rtol=1e-2, atol=1e-3):
-        raise ModelMisbehaved(
-            "The model gives equal records different outputs; export it in evaluation mode."
-        )
-    _normalized(model, together)
-    return len(alone)
+    with _told_to_the_operator():
+        return networks.probe(model, network)
 
 
-def rows_at_once(model: RegisteredModel) -> int:
-    """How many records are handed to the model together."""
-    one = int(np.prod(model.shape, dtype=np.int64)) * max(np.dtype(model.dtype).itemsize, 4)
-    by_classes = _MOST_SCORES // max(1, model.classes)
-    return max(1, min(_MOST_ROWS, _MOST_BATCH_BYTES // one, by_classes))
-
-
-def zeros(model: RegisteredModel, rows: int) -> NDArray[Any]:
-    """Records that every model takes."""
-    return np.zeros((rows, *model.shape), dtype=np.dtype(model.dtype))
+@contextmanager
+def _told_to_the_operator() -> Iterator[None]:
+    """The core's errors about models as those that the operator must put right."""
+    try:
+        yield
+    except errors.ModelNotLoadable as error:
+        raise ModelNotLoadable(str(error)) from None
+    except errors.ModelMisbehaved as error:
+        raise ModelMisbehaved(str(error)) from None
 
 
 def _network(model: RegisteredModel) -> Network:
     content = model.content()
     try:
-        if model.format == "onnx":
-            from tacit_aggregator.models.onnx_network import onnx_network  # noqa: PLC0415 -- loads slowly
-
-            return onnx_network(content, model)
-        from tacit_aggregator.models import torch_network  # noqa: PLC0415 -- loads slowly
-
-        if model.format == "pt2":
-            return torch_network.pt2_network(content)
-        return torch_network.safetensors_network(content, model.module)
+        with _told_to_the_operator():
+            return _made(model, content)
     except ModelNotLoadable:
         raise
     except ModuleNotFoundError as error:
@@ -97,48 +67,16 @@ def _network(model: RegisteredModel) -> Network:
         ) from error
 
 
-def _probabilities(
-    model: RegisteredModel, network: Network, features: NDArray[Any]
-) -> NDArray[np.float64]:
-    outputs = _outputs(model, network, features)
-    if outputs.shape[1] != model.classes:
-        raise ModelMisbehaved(
-            f"The model gave {outputs.shape[1]} classes, not {model.classes} as when registered."
-        )
-    return _normalized(model, outputs)
+def _made(model: RegisteredModel, content: bytes) -> Network:
+    if model.format == "onnx":
+        from tacit.networks.onnx_file import onnx_network  # noqa: PLC0415 -- loads slowly
 
+        return onnx_network(content, model.dtype)
+    from tacit_aggregator.models import torch_network  # noqa: PLC0415 -- loads slowly
 
-def _outputs(model: RegisteredModel, network: Network, features: NDArray[Any]) -> NDArray[Any]:
-    # A copy in native byte order that the model may write to.
-    batch = np.array(features, dtype=np.dtype(model.dtype), order="C")
-    try:
-        outputs = network(batch)
-    except (ModelMisbehaved, MemoryError):  # too little memory now says nothing of the records
-        raise
-    except Exception as error:
-        # Only what kind of error: its text, and what it was raised from, may show features.
-        raise ModelMisbehaved(
-            f"The model failed on {len(batch)} records ({type(error).__name__}); it must take any"
-            f" number of records of shape {list(model.shape)} and type {model.dtype}."
-        ) from None
-    if outputs.ndim != 2 or len(outputs) != len(batch):
-        raise ModelMisbehaved(
-            f"The model gave outputs of shape {list(outputs.shape)} for {len(batch)} records;"
-            " it must give one number per record and class."
-        )
-    if not np.isfinite(outputs).all():
-        raise ModelMisbehaved("The model gave outputs that are not finite.")
-    return outputs
-
-
-def _normalized(model: RegisteredModel, outputs: NDArray[Any]) -> NDArray[np.float64]:
-    try:
-        return softmax(outputs) if model.outputs == "logits" else check_probabilities(outputs)
-    except InvalidProbabilities as error:
-        raise ModelMisbehaved(
-            f"The model's outputs are not {model.outputs} ({error}); if they are logits, register"
-            " it with --outputs logits."
-        ) from None
+    if model.format == "pt2":
+        return torch_network.pt2_network(content)
+    return torch_network.safetensors_network(content, model.module)
 
 
 def _first_line(error: Exception) -> str:

@@ -40,3 +40,13 @@ def unfinished_campaigns(connection: Connection) -> Sequence[AnyRow]:
     """Title and document of the campaigns that may still have something to score."""
     statement = select(campaigns.c.title, campaigns.c.payload)
     return connection.execute(statement.where(campaigns.c.state.in_(("open", "closing")))).all()
+
+
+def naming(connection: Connection, digest: str, owner: str) -> Sequence[AnyRow]:
+    """The documents of an owner's score campaigns in which this digest stands somewhere."""
+    statement = select(campaigns.c.payload).where(
+        campaigns.c.owner == owner,
+        campaigns.c.method == "scores",
+        campaigns.c.payload.contains(digest, autoescape=True),
+    )
+    return connection.execute(statement).all()

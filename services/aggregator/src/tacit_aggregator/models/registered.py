@@ -53,13 +53,21 @@ class RegisteredModel:
         try:
             content = Path(self.path).read_bytes()
         except OSError as error:
-            raise ModelChanged(
-                f"The file of model {self.name} cannot be read: {error.strerror}."
-                " Put the original back."
-            ) from None
+            raise self.unreadable(error) from None
         if hashlib.sha256(content).hexdigest() != self.digest:
-            raise ModelChanged(
-                f"The file of model {self.name} has changed since it was registered."
-                " Put the original back, or register the new one for new campaigns."
-            )
+            raise self.changed()
         return content
+
+    def unreadable(self, error: OSError) -> ModelChanged:
+        """The error for a file that cannot be read."""
+        return ModelChanged(
+            f"The file of model {self.name} cannot be read: {error.strerror}."
+            " Put the original back."
+        )
+
+    def changed(self) -> ModelChanged:
+        """The error for a file that has other bytes now."""
+        return ModelChanged(
+            f"The file of model {self.name} has changed since it was registered."
+            " Put the original back, or register the new one for new campaigns."
+        )

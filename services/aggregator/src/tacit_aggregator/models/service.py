@@ -8,7 +8,7 @@ from pathlib import Path
 from pydantic import ValidationError
 from sqlalchemy import Connection
 
-from tacit.protocol import Campaign, Features
+from tacit.protocol import Campaign, Features, LabelCampaign, ScoreCampaign
 from tacit.protocol.columns import Dtype
 from tacit.protocol.wire import described
 from tacit_aggregator.database.rows import AnyRow
@@ -36,7 +36,9 @@ __all__ = [
     "RegisteredModel",
     "examine",
     "find",
+    "for_sites",
     "list_models",
+    "model_of",
     "register",
     "remove",
 ]
@@ -104,13 +106,41 @@ def remove(connection: Connection, prefix: str) -> RegisteredModel:
         )
     model = _model(rows[0])
     for campaign in queries.unfinished_campaigns(connection):
-        evidence = Campaign.from_bytes(campaign.payload.encode()).evidence
-        if isinstance(evidence, Features) and evidence.model == model.digest:
+        if model.digest == _needed(Campaign.from_bytes(campaign.payload.encode())):
             raise OperatorError(
                 f"The campaign {campaign.title!r} needs this model until it is closed."
             )
     queries.remove(connection, model.digest)
     return model
+
+
+def for_sites(connection: Connection, digest: str, owner: str | None) -> RegisteredModel | None:
+    """The ONNX model with this digest; with an owner, if a score campaign of theirs names it.
+
+    No other format leaves the server: loading a .pt2 file would run what is in it.
+    """
+    model = find(connection, digest)
+    if model is None or model.format != "onnx":
+        return None
+    if owner is not None:
+        named = queries.naming(connection, digest, owner)
+        if all(model_of(Campaign.from_bytes(row.payload.encode())) != digest for row in named):
+            return None
+    return model
+
+
+def model_of(campaign: Campaign) -> str | None:
+    """The digest of the model that sites of this campaign fetch."""
+    if isinstance(campaign, ScoreCampaign) and campaign.model is not None:
+        return campaign.model.digest
+    return None
+
+
+def _needed(campaign: Campaign) -> str | None:
+    """The digest of the model that this server must have for a campaign."""
+    if isinstance(campaign, LabelCampaign) and isinstance(campaign.evidence, Features):
+        return campaign.evidence.model
+    return model_of(campaign)
 
 
 def _digest(file: Path) -> str:

@@ -12,7 +12,7 @@ import safetensors.torch
 import torch
 from numpy.typing import NDArray
 
-from tacit_aggregator.models.registered import ModelMisbehaved, ModelNotLoadable
+from tacit.errors import ModelMisbehaved, ModelNotLoadable
 
 
 def pt2_network(content: bytes) -> Callable[[NDArray[Any]], NDArray[Any]]:

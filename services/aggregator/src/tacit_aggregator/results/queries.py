@@ -1,6 +1,6 @@
 """Statements about thresholds and the sketches they come from."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from sqlalchemy import Connection, insert, select
 
@@ -29,3 +29,9 @@ def store(connection: Connection, campaign: str, which: str, text: str, now: flo
     connection.execute(
         insert(thresholds).values(campaign=campaign, which=which, signed=text, created_at=now)
     )
+
+
+def with_threshold(connection: Connection, digests: Collection[str]) -> set[str]:
+    """Those of these campaigns that have a stored threshold."""
+    statement = select(thresholds.c.campaign).where(thresholds.c.campaign.in_(digests))
+    return set(connection.execute(statement).scalars())

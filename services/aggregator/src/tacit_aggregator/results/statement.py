@@ -8,8 +8,9 @@ import numpy as np
 
 from tacit.conformal import CoverageSketch
 from tacit.protocol import (
-    Campaign,
     HostileContributors,
+    LabelCampaign,
+    LabelThreshold,
     Privacy,
     Threshold,
     ThresholdKind,
@@ -28,7 +29,7 @@ _CONDITIONS = (
 
 
 def threshold_of(
-    campaign: Campaign,
+    campaign: LabelCampaign,
     digest: str,
     sites: Sequence[AnyRow],
     which: ThresholdKind,
@@ -39,7 +40,7 @@ def threshold_of(
     delta = campaign.delta if which is ThresholdKind.STARRED else None
     outcome = sketch.calibrate(campaign.channel, campaign.alpha, delta)
     last = max(site.counted_at for site in sites)
-    return Threshold(
+    return LabelThreshold(
         campaign=digest,
         which=which,
         final=final,
@@ -52,7 +53,7 @@ def threshold_of(
     )
 
 
-def sketch_of(campaign: Campaign, sites: Sequence[AnyRow]) -> CoverageSketch:
+def sketch_of(campaign: LabelCampaign, sites: Sequence[AnyRow]) -> CoverageSketch:
     """The sum of the sites' sketches."""
     empty = campaign.empty_sketch()
     total = empty
@@ -67,7 +68,7 @@ def _counts(content: bytes) -> Any:
     return np.frombuffer(content, dtype="<i8").astype(np.int64)
 
 
-def _privacy(campaign: Campaign) -> Privacy:
+def _privacy(campaign: LabelCampaign) -> Privacy:
     kind = campaign.evidence.kind
     return Privacy(
         epsilon=campaign.channel.epsilon,
@@ -76,6 +77,6 @@ def _privacy(campaign: Campaign) -> Privacy:
     )
 
 
-def _hostile(campaign: Campaign, n: int) -> HostileContributors:
+def _hostile(campaign: LabelCampaign, n: int) -> HostileContributors:
     beta, k = campaign.channel.beta, campaign.k
     return HostileContributors(shift_per_record=float((1 + beta - 2 * beta / k) / ((1 - beta) * n)))

@@ -66,6 +66,12 @@ class Backlog:
         """This waits already when the server starts."""
         self._change(amount.records, amount.size)
 
+    def is_now(self, amount: Amount) -> None:
+        """This waits, of all that every server has accepted."""
+        with self._lock:
+            self._records, self._size = amount.records, amount.size
+            self._metrics.pending_records.set(self._records)
+
     def accepted(self, uploads: Sequence[Sized]) -> None:
         """These were stored."""
         if not uploads:
@@ -101,6 +107,7 @@ class Backlog:
 
     def _change(self, records: int, size: int) -> None:
         with self._lock:
-            self._records += records
-            self._size += size
+            # Not below nothing: another server may have counted before this one looked.
+            self._records = max(0, self._records + records)
+            self._size = max(0, self._size + size)
             self._metrics.pending_records.set(self._records)

@@ -9,14 +9,15 @@ from dataclasses import dataclass
 import structlog
 
 from tacit_aggregator.campaigns.documents import Documents
-from tacit_aggregator.clock import Clock
+from tacit_aggregator.database.duty import Duty
 from tacit_aggregator.database.engine import Database
+from tacit_aggregator.database.lock import Advisory
 from tacit_aggregator.metrics import Metrics
 from tacit_aggregator.scoring import queries
 from tacit_aggregator.scoring.backlog import Amount, Backlog
-from tacit_aggregator.scoring.batches import MOST_BYTES, MOST_UPLOADS, Batch, Group, gather
+from tacit_aggregator.scoring.batches import MOST_BYTES, Batch, Group, gather
 from tacit_aggregator.scoring.finishing import finish_due
-from tacit_aggregator.scoring.folding import fold, nothing_but
+from tacit_aggregator.scoring.folding import fold, lock, nothing_but
 from tacit_aggregator.scoring.pool import Pool, Scored
 from tacit_aggregator.scoring.recovery import forget_lost
 from tacit_aggregator.scoring.tasks import task_of
@@ -55,6 +56,9 @@ class Counting:
     An upload is taken once by its number. After trouble (a model's file is gone, the disk is full)
     all that still waits is taken again; after a worker died, took too long or failed, one upload
     at a time. Only what fails alone, again and again, with a model that works, is dropped.
+
+    Of several servers on one database, the one on duty counts. Folding sees to it that nothing is
+    counted twice even if two believe that they are.
     """
 
     def __init__(
@@ -66,21 +70,20 @@ class Counting:
         *,
         workers: int,
         seconds: float,
-        clock: Clock,
         metrics: Metrics,
     ) -> None:
         self._database = database
         self._documents = documents
         self._backlog = backlog
         self._secret = secret
-        self._clock = clock
         self._metrics = metrics
+        self._duty = Duty(database, Advisory.SCORING)
         self._pool = Pool(workers, seconds)
         self._in_flight: dict[Scored, _Flight] = {}
         self._alone: deque[int] = deque()
         self._rehearsed: set[str] = set()
         self._taken = 0
-        self._took_at = self._erased_at = self._tidied_at = 0.0
+        self._took_at = self._erased_at = self._tidied_at = self._looked_at = 0.0
         self._paused: dict[str, str] = {}
         self._again_at: float | None = None
         self._failing: str | None = None
@@ -89,7 +92,10 @@ class Counting:
 
     @property
     def trouble(self) -> str | None:
-        """Why nothing, or not everything, is counted; None if all is well."""
+        """Why nothing, or not everything, is counted; None if all is well.
+
+        Also None while another server is on duty.
+        """
         if not self._thread.is_alive() or self._stopping.is_set():
             return "The scoring is not running."
         return self._failing or next(iter(self._paused.values()), None)
@@ -111,6 +117,7 @@ class Counting:
         self._pool.stop()
         if self._backlog.erased.is_set():
             self._database.erase_log()
+        self._duty.give_up()
 
     def _run(self) -> None:
         while not self._stopping.is_set():
@@ -124,6 +131,10 @@ class Counting:
                 self._stopping.wait(_POLL_SECONDS)
 
     def _step(self) -> None:
+        self._look_at_backlog()
+        if not self._duty.ask():
+            self._rest()
+            return
         if self._again_at is None or time.monotonic() < self._again_at:
             self._take()
         elif not self._in_flight:
@@ -135,11 +146,26 @@ class Counting:
         now = time.monotonic()
         if not self._in_flight or now - self._tidied_at > _POLL_SECONDS:
             self._tidied_at = now
-            finish_due(self._database, self._documents, self._secret, self._clock())
+            finish_due(self._database, self._documents, self._secret)
             self._erase(now)
         if not self._in_flight and not self._alone:
             self._backlog.wait(_POLL_SECONDS)
             self._stopping.wait(self._took_at + _BETWEEN_BATCHES - time.monotonic())
+
+    def _look_at_backlog(self) -> None:
+        """Learn how much waits by what other servers have accepted and counted."""
+        now = time.monotonic()
+        if self._database.is_shared and now - self._looked_at > _POLL_SECONDS:
+            self._looked_at = now
+            with self._database.read() as connection:
+                self._backlog.is_now(Amount(*queries.waiting(connection)))
+
+    def _rest(self) -> None:
+        """Another server counts: forget what was begun, and be ready to begin with everything."""
+        self._in_flight.clear()  # workers finish, and nobody takes the result
+        self._take_all_again()
+        self._failing = None
+        self._stopping.wait(_POLL_SECONDS)
 
     def _take(self) -> None:
         if any(flight.alone for flight in self._in_flight.values()):
@@ -153,7 +179,7 @@ class Counting:
             if self._in_flight and since < _BETWEEN_BATCHES and self._backlog.size < MOST_BYTES:
                 return
             with self._database.read() as connection:
-                batch = gather(queries.after(connection, self._taken, self._paused, MOST_UPLOADS))
+                batch = gather(queries.after(connection, self._taken, self._paused))
             if batch is None:
                 return
             self._taken = batch.last
@@ -227,14 +253,17 @@ class Counting:
         if not counted:
             return
         with self._database.transaction("fold uploads") as connection:
-            now = self._clock()
+            lock(connection, [group for group, _ in counted])
+            now = self._database.now(connection)
             folded = [fold(connection, group, counts, now) for group, counts in counted]
         for result in folded:
-            if result is not None:
-                self._backlog.counted(result.counted)
-                if result.dropped.uploads:
-                    _log.warning("uploads dropped", uploads=result.dropped.uploads)
-                    self._backlog.dropped(result.dropped)
+            if result is None:
+                self._again_at = time.monotonic()  # some of it may still wait
+                continue
+            self._backlog.counted(result.counted)
+            if result.dropped.uploads:
+                _log.warning("uploads dropped", uploads=result.dropped.uploads)
+                self._backlog.dropped(result.dropped)
 
     def _after_death(self, flights: list[_Flight], error: str) -> None:
         _log.error("worker died", batches=len(flights), error=error)

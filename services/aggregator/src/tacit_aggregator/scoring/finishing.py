@@ -8,20 +8,22 @@ from tacit_aggregator.results.service import store_starred
 from tacit_aggregator.scoring import queries
 
 
-def finish_due(database: Database, documents: Documents, secret: bytes, now: float) -> None:
-    """Move every campaign on that can be; with its end comes the starred threshold, if due."""
+def finish_due(database: Database, documents: Documents, secret: bytes) -> None:
+    """Move every campaign on that can be; with its end comes the starred threshold, if due.
+
+    Once for each campaign, however many servers do this at the same time.
+    """
     with database.read() as connection:
-        due = queries.to_finish(connection, now)
+        due = queries.to_finish(connection, database.now(connection))
     for digest in due:
-        _finish(database, documents, secret, digest, now)
+        _finish(database, documents, secret, digest)
 
 
-def _finish(
-    database: Database, documents: Documents, secret: bytes, digest: str, now: float
-) -> None:
+def _finish(database: Database, documents: Documents, secret: bytes, digest: str) -> None:
     terms = documents.get(digest)
     with database.transaction("finish campaign") as connection:
-        campaign = campaigns.standing(connection, digest)
+        campaign = campaigns.standing(connection, digest, lock=True)
+        now = database.now(connection)
         if terms is None or campaign is None:
             return
         state, closed_by = campaign.state, campaign.closed_by

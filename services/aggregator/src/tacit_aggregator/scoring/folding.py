@@ -1,5 +1,6 @@
 """Folding: counts go into the site's sketch, and what they came from is erased, in one go."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,8 +23,21 @@ class Folded:
     dropped: Amount
 
 
+class CountedElsewhere(Exception):
+    """What this transaction counted was erased by another; it must not be committed."""
+
+
+def lock(connection: Connection, groups: Iterable[Group]) -> None:
+    """Lock the sites of these groups: whoever counts, drops or stores uploads of theirs waits."""
+    queries.lock_sites(connection, [(group.campaign, group.site) for group in groups])
+
+
 def fold(connection: Connection, group: Group, counts: Counts, now: float) -> Folded | None:
-    """Count a group; None if it does not wait any more because its campaign was abandoned."""
+    """Count a group, whose site is locked.
+
+    None if not all of it waits any more: its campaign was abandoned, or another server counted
+    some of it. Nothing is changed then.
+    """
     numbers = group.numbers
     chosen: dict[str, Any] = {
         "first": numbers[0],
@@ -33,6 +47,8 @@ def fold(connection: Connection, group: Group, counts: Counts, now: float) -> Fo
     }
     if queries.still_waiting(connection, chosen) != len(numbers):
         return None
+    if queries.erase(connection, chosen) != len(numbers):
+        raise CountedElsewhere
     folded = _folded(group, counts)
     dropped = [{"of_number": numbers[place], "why": reason} for place, reason in counts.failed]
     stored = queries.sketch(connection, group.campaign, group.site)

@@ -1,12 +1,13 @@
 """Statements of the counting."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, exists, func, or_, select, update
+from sqlalchemy import Connection, Double, bindparam, delete, exists, func, or_, select, update
 
 from tacit_aggregator.database.rows import AnyRow
 from tacit_aggregator.database.tables import campaigns, pending, sites, uploads
+from tacit_aggregator.scoring.batches import MOST_BYTES, MOST_UPLOADS
 
 _COLUMNS = (
     pending.c.number,
@@ -27,14 +28,26 @@ _SIZE = (
 _AMOUNT = select(
     func.count(), func.coalesce(func.sum(pending.c.records), 0), func.coalesce(func.sum(_SIZE), 0)
 )
-_AFTER = (
-    select(*_COLUMNS)
+# Not all that waits may be in memory at once, and some drivers fetch whatever a query finds.
+_FIRST = (
+    select(pending.c.number, _SIZE.label("size"))
     .where(
         pending.c.number > bindparam("after"),
         pending.c.campaign.not_in(bindparam("but", expanding=True)),
     )
     .order_by(pending.c.number)
     .limit(bindparam("most"))
+    .subquery()
+)
+_REACH = select(
+    _FIRST.c.number,
+    (func.sum(_FIRST.c.size).over(order_by=_FIRST.c.number) - _FIRST.c.size).label("before"),
+).subquery()
+_AFTER = (
+    select(*_COLUMNS)
+    .join(_REACH, _REACH.c.number == pending.c.number)
+    .where(_REACH.c.before < bindparam("bytes"))
+    .order_by(pending.c.number)
 )
 _OF_GROUP = (
     pending.c.number.between(bindparam("first"), bindparam("last"))
@@ -59,6 +72,21 @@ _MARK_DROPPED = (
     .values(state="dropped", reason=bindparam("why"))
 )
 _SITE = (sites.c.campaign == bindparam("of_campaign")) & (sites.c.site == bindparam("of_site"))
+_LOCK_SITES = (
+    select(sites.c.site)
+    .where(
+        sites.c.campaign == bindparam("of_campaign"),
+        sites.c.site.in_(bindparam("names", expanding=True)),
+    )
+    .order_by(sites.c.site)
+    .with_for_update(key_share=True)
+)
+_LOCK_CAMPAIGNS = (
+    select(campaigns.c.digest)
+    .where(campaigns.c.digest.in_(bindparam("digests", expanding=True)))
+    .order_by(campaigns.c.digest)
+    .with_for_update(key_share=True)
+)
 _SKETCH = select(sites.c.noisy, sites.c.every).where(_SITE)
 _TALLY = (
     update(sites)
@@ -68,7 +96,7 @@ _TALLY = (
         every=bindparam("new_every"),
         counted=sites.c.counted + bindparam("more_counted"),
         dropped=sites.c.dropped + bindparam("more_dropped"),
-        counted_at=func.coalesce(bindparam("at"), sites.c.counted_at),
+        counted_at=func.coalesce(bindparam("at", type_=Double), sites.c.counted_at),
     )
 )
 _TRY = (
@@ -77,7 +105,9 @@ _TRY = (
     .values(attempts=pending.c.attempts + 1)
 )
 _LOST = select(uploads.c.number, uploads.c.campaign, uploads.c.site, uploads.c.records).where(
-    uploads.c.state == "accepted", ~exists().where(pending.c.number == uploads.c.number)
+    uploads.c.state == "accepted",
+    uploads.c.round.is_(None),  # answers of score campaigns never wait
+    ~exists().where(pending.c.number == uploads.c.number),
 )
 _FORGET = delete(uploads).where(uploads.c.number == bindparam("of_number"))
 _TAKE_BACK_SITE = update(sites).where(_SITE).values(received=sites.c.received - bindparam("fewer"))
@@ -89,6 +119,7 @@ _TAKE_BACK_CAMPAIGN = (
 _OPEN_AGAIN = (
     update(campaigns)
     .where(
+        campaigns.c.digest.in_(bindparam("digests", expanding=True)),
         campaigns.c.state == "closing",
         campaigns.c.closed_by == "plan",
         campaigns.c.received < campaigns.c.planned_n,
@@ -103,9 +134,12 @@ def waiting(connection: Connection) -> tuple[int, int, int]:
     return int(uploads_), int(records), int(size)
 
 
-def after(connection: Connection, number: int, but: Collection[str], most: int) -> Iterator[AnyRow]:
-    """What waits, oldest first, but not of these campaigns; read as it is asked for."""
-    values = {"after": number, "but": list(but), "most": most}
+def after(connection: Connection, number: int, but: Collection[str]) -> Iterator[AnyRow]:
+    """What waits, oldest first, but not of these campaigns, and about as much as a batch takes.
+
+    Read as it is asked for.
+    """
+    values = {"after": number, "but": list(but), "most": MOST_UPLOADS, "bytes": MOST_BYTES}
     yield from connection.execute(_AFTER, values)
 
 
@@ -124,6 +158,21 @@ def still_waiting(connection: Connection, group: dict[str, Any]) -> int:
     return int(connection.execute(_STILL, group).scalar_one())
 
 
+def lock_sites(connection: Connection, places: Iterable[tuple[str, str]]) -> None:
+    """Have these sites, by campaign and name, change in nobody else's hands until the commit."""
+    names: dict[str, list[str]] = {}
+    for campaign, site in places:
+        names.setdefault(campaign, []).append(site)
+    for campaign in sorted(names):
+        values = {"of_campaign": campaign, "names": names[campaign]}
+        connection.execute(_LOCK_SITES, values)
+
+
+def lock_campaigns(connection: Connection, digests: Collection[str]) -> None:
+    """Have these campaigns change in nobody else's hands until the commit."""
+    connection.execute(_LOCK_CAMPAIGNS, {"digests": list(digests)})
+
+
 def sketch(connection: Connection, campaign: str, site: str) -> AnyRow:
     """The counts of a site."""
     return connection.execute(_SKETCH, {"of_campaign": campaign, "of_site": site}).one()
@@ -135,22 +184,27 @@ def fold(
     tally: dict[str, Any],
     dropped: Sequence[dict[str, Any]],
 ) -> None:
-    """Store a site's new counts, erase what they came from, and say so of the uploads."""
+    """Store a site's new counts, and say so of the uploads."""
     connection.execute(_TALLY, tally)
     if dropped:
         connection.execute(_MARK_DROPPED, dropped)
     connection.execute(_MARK, group)
-    connection.execute(_ERASE, group)
+
+
+def erase(connection: Connection, group: dict[str, Any]) -> int:
+    """Erase what waits of a group: how many uploads that were."""
+    return connection.execute(_ERASE, group).rowcount
 
 
 def to_finish(connection: Connection, now: float) -> Sequence[str]:
-    """Campaigns whose date has passed, and those that close and have nothing left to count."""
+    """Label campaigns whose date has passed, and those that close with nothing left to count."""
     something = exists().where(pending.c.campaign == campaigns.c.digest)
     statement = select(campaigns.c.digest).where(
+        campaigns.c.method == "labels",
         or_(
             (campaigns.c.state == "open") & (campaigns.c.closes_at <= now),
             (campaigns.c.state == "closing") & ~something,
-        )
+        ),
     )
     return connection.execute(statement).scalars().all()
 
@@ -169,4 +223,4 @@ def forget(connection: Connection, uploads_lost: Sequence[AnyRow]) -> None:
         _TAKE_BACK_SITE,
         [{**one, "of_site": row.site} for one, row in zip(of, uploads_lost, strict=True)],
     )
-    connection.execute(_OPEN_AGAIN)
+    connection.execute(_OPEN_AGAIN, {"digests": list({row.campaign for row in uploads_lost})})

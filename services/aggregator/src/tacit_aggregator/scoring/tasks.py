@@ -17,9 +17,10 @@ def task_of(group: Group, documents: Documents, database: Database) -> Task | Mo
     if terms is None:
         return ModelTrouble("A campaign is gone from the database.")
     model: RegisteredModel | None = None
-    if isinstance(terms.campaign.evidence, Features):
+    evidence = terms.labels.evidence
+    if isinstance(evidence, Features):
         with database.read() as connection:
-            model = find_model(connection, terms.campaign.evidence.model)
+            model = find_model(connection, evidence.model)
         if model is None:
             return ModelTrouble(GONE)
     rows = group.rows

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tacit.conformal import CoverageSketch
 from tacit.errors import TacitError
-from tacit.protocol import Campaign, label_dtype
+from tacit.protocol import LabelCampaign, label_dtype
 from tacit.protocol.columns import Dtype, array_of
 from tacit_aggregator.models.loading import Predictor, load, rows_at_once, zeros
 from tacit_aggregator.models.registered import ModelError, ModelMisbehaved, RegisteredModel
@@ -117,7 +117,7 @@ def _score(task: Task) -> Counts | ModelTrouble:
         return _one_by_one(task, campaign)
 
 
-def _one_by_one(task: Task, campaign: Campaign) -> Counts:
+def _one_by_one(task: Task, campaign: LabelCampaign) -> Counts:
     """Count every upload that can be; one that cannot takes no other with it."""
     total = campaign.empty_sketch()
     failed = []
@@ -141,7 +141,7 @@ class _Columns:
         return _Columns(self.labels[rows], self.evidence[rows], uniforms)
 
 
-def _columns(task: Task, campaign: Campaign) -> _Columns:
+def _columns(task: Task, campaign: LabelCampaign) -> _Columns:
     n = sum(task.sizes)
     asked = campaign.evidence
     shape = (n, campaign.k) if asked.kind == "probabilities" else asked.column_shape(n)
@@ -153,7 +153,9 @@ def _columns(task: Task, campaign: Campaign) -> _Columns:
     )
 
 
-def _sketch(campaign: Campaign, model: RegisteredModel | None, columns: _Columns) -> CoverageSketch:
+def _sketch(
+    campaign: LabelCampaign, model: RegisteredModel | None, columns: _Columns
+) -> CoverageSketch:
     """The counts of these records; of what a model gives no more is in memory than one batch."""
     if model is None:
         _progress()
@@ -182,8 +184,8 @@ def _counts(sketch: CoverageSketch, failed: tuple[tuple[int, str], ...]) -> Coun
 
 
 @lru_cache(maxsize=64)
-def _campaign(payload: str) -> Campaign:
-    return Campaign.from_bytes(payload.encode())
+def _campaign(payload: str) -> LabelCampaign:
+    return LabelCampaign.from_bytes(payload.encode())
 
 
 @lru_cache(maxsize=4)

@@ -14,6 +14,7 @@ _TALLY = (
     sites.c.received,
     sites.c.counted,
     sites.c.dropped,
+    sites.c.late,
 )
 
 
@@ -25,7 +26,7 @@ def find(connection: Connection, campaign: str, site: str) -> AnyRow | None:
 
 def store(connection: Connection, values: dict[str, Any]) -> None:
     """A site that was not there before."""
-    connection.execute(insert(sites).values(received=0, counted=0, dropped=0, **values))
+    connection.execute(insert(sites).values(received=0, counted=0, dropped=0, late=0, **values))
 
 
 def change(connection: Connection, campaign: str, site: str, **values: Any) -> None:

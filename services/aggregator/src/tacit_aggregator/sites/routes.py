@@ -24,6 +24,7 @@ router = APIRouter(tags=["sites"])
         Problems.FORBIDDEN,
         Problems.NOT_ENROLLED,
         Problems.CAMPAIGN_CLOSED,
+        Problems.ENROLMENT_CLOSED,
         body=True,
         campaign=True,
     ),
@@ -47,11 +48,15 @@ def leave(digest: DigestInPath, caller: Caller, services: Uses) -> Response:
     """Nothing more is taken from the caller's site; what was accepted is counted."""
     require(caller, Role.CONTRIBUTOR)
     with services.database.transaction("leave campaign") as connection:
-        status = service.leave(connection, caller, digest, services.clock())
+        now = services.database.now(connection)
+        status = service.leave(connection, caller, digest, now)
+    services.rounds.wake()
     return json_answer(status)
 
 
 def _enrol(services: Services, caller: Identity, digest: str, records: int) -> Response:
     with services.database.transaction("enrol site") as connection:
-        status = service.enrol(connection, caller, digest, records, services.clock())
+        now = services.database.now(connection)
+        status = service.enrol(connection, caller, digest, records, now)
+    services.rounds.wake()
     return json_answer(status)

@@ -14,8 +14,11 @@ def enrol(
     connection: Connection, caller: Identity, digest: str, records: int, now: float
 ) -> SiteStatus:
     """Say how many records the site has; the number may rise, or fall to what was received."""
-    check_takes_enrolments(visible(connection, caller, digest), now)
+    campaign = visible(connection, caller, digest, lock=True)
+    check_takes_enrolments(campaign, now)
     site = queries.find(connection, digest, caller.name)
+    if campaign.asked_n is not None and (site is None or site.enrolled != records):
+        raise Refusal(Problems.ENROLMENT_CLOSED)
     if site is None:
         values = {"campaign": digest, "site": caller.name, "enrolled": records, "enrolled_at": now}
         queries.store(connection, values)
@@ -33,7 +36,7 @@ def enrol(
 
 def leave(connection: Connection, caller: Identity, digest: str, now: float) -> SiteStatus:
     """Send nothing more, for good; what was accepted stays and is counted. Again: no change."""
-    visible(connection, caller, digest)
+    visible(connection, caller, digest, lock=True)
     site = queries.find(connection, digest, caller.name)
     if site is None:
         values = {"campaign": digest, "site": caller.name, "enrolled": 0, "enrolled_at": now}

@@ -8,10 +8,10 @@ from typing import Annotated, Any
 import typer
 
 from tacit.protocol import Role
+from tacit_aggregator.clock import moment
 from tacit_aggregator.console import (
     CommandGroup,
     Json,
-    moment,
     print_json,
     print_table,
     say,
@@ -170,7 +170,7 @@ def _row(token: service.StoredToken, now: float) -> dict[str, Any]:
         "campaign": token.campaign,
         "state": "revoked" if token.revoked_at else "expired" if expired else "valid",
         **{
-            name.removesuffix("_at"): moment(fields[name])
+            name.removesuffix("_at"): None if fields[name] is None else moment(fields[name])
             for name in ("created_at", "expires_at", "revoked_at")
         },
     }

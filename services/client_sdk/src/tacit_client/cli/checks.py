@@ -4,18 +4,20 @@ import os
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
+from importlib.metadata import version
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
-from tacit.protocol import PROTOCOL, ServerInfo
+from tacit.protocol import PROTOCOL, ScoreCampaign, ServerInfo
 from tacit_client.api import Api
 from tacit_client.cli.exits import ExitCode, exit_code, sentence
 from tacit_client.cli.fixes import fix_of
-from tacit_client.cli.output import many
+from tacit_client.cli.output import RANDOMIZED_ALONE, many
 from tacit_client.cli.versions import versions
-from tacit_client.errors import LedgerRestored, TacitClientError
+from tacit_client.errors import LedgerRestored, RuntimeMissing, TacitClientError
 from tacit_client.home import Home
 from tacit_client.ledger import JoinedCampaign, Ledger, Membership, joined_campaigns
+from tacit_client.rounds.model import check_runtime
 from tacit_client.transport import Network
 
 MOST_SKEW = 60.0
@@ -79,7 +81,7 @@ def check_policy(home: Home) -> Check:
         policy = home.policy()
     except TacitClientError as error:
         return Check.failed("policy", error, home.policy_file)
-    leaving = " and ".join(sorted(policy.may_leave)) or "nothing but labels"
+    leaving = " and ".join(sorted(policy.may_leave)) or RANDOMIZED_ALONE
     return Check("policy", f"{leaving} may leave; at most ε = {policy.max_epsilon:g} per person")
 
 
@@ -98,6 +100,19 @@ def check_ledger(home: Home) -> tuple[Check, list[JoinedCampaign]]:
     if restored:
         return Check.failed("ledger", LedgerRestored(), home.path), joined
     return Check("ledger", f"writable, {many(len(joined), 'campaign')}, in {home.path}"), joined
+
+
+def check_model_runtime(joined: list[JoinedCampaign]) -> list[Check]:
+    """Whether the models of joined campaigns can be run here; nothing if none needs it."""
+    active = [each.document() for each in joined if each.state is Membership.JOINED]
+    if not any(isinstance(each, ScoreCampaign) and each.model is not None for each in active):
+        return []
+    try:
+        check_runtime()
+    except RuntimeMissing as error:
+        fix = "pip install 'tacit-client[onnx]', or contribute probabilities or scores instead."
+        return [Check("onnxruntime", "", sentence(error), fix, exit_code(error))]
+    return [Check("onnxruntime", f"{version('onnxruntime')}, for a campaign's model")]
 
 
 def _no_ledger_yet(home: Home) -> Check:

@@ -23,7 +23,9 @@ _MOST_SHOWN = 48
 
 def show_preview(run: Run, contributor: Contributor, records: Records) -> None:
     """Numbers, columns, ε, what waits already, and the requests that would be sent."""
-    found = contributor.preview(records.labels, records.ids, records.persons, **records.evidence)
+    found = contributor.preview(
+        records.given_labels, records.ids, records.persons, **records.evidence
+    )
     before = spending(contributor.ledger).most_epsilon
     after = _most_epsilon(contributor, records, found, before)
     enrolment = None if found.enrolled is None else Enrolment(records=found.enrolled)
@@ -34,6 +36,7 @@ def show_preview(run: Run, contributor: Contributor, records: Records) -> None:
         "already": found.already,
         "to_draw": found.to_draw,
         "uploads": found.uploads,
+        **({"rounds": list(found.rounds)} if found.rounds else {}),
         "body_bytes": found.bytes,
         "waiting": {"records": found.waiting, "uploads": found.waiting_uploads},
         "columns": [{**asdict(c), "bytes": _bytes(c.dtype, c.shape)} for c in found.columns],
@@ -64,11 +67,17 @@ def _numbers(found: Preview, epsilon: float, allowed: float) -> Any:
             ("records", f"{found.records:,}; drawn before: {found.already:,}"),
             ("would be drawn", f"{found.to_draw:,}, sent in {many(found.uploads, 'upload')}"),
             *([("waits already", waiting)] if found.waiting else []),
+            *([("in the rounds", _rounds(found))] if found.rounds else []),
             ("bodies", f"{found.bytes:,} bytes"),
             ("ε per record", f"{found.epsilon:g}"),
             ("ε per person", f"at most {epsilon:g} afterwards; the policy allows {allowed:g}"),
         ]
     )
+
+
+def _rounds(found: Preview) -> str:
+    shares = ", ".join(f"{count:,}" for count in found.rounds)
+    return f"{shares}: each record one bit, in its own round, if that is asked"
 
 
 def _columns(found: Preview) -> Any:
@@ -95,6 +104,8 @@ def _requests(contributor: Contributor, found: Preview) -> list[str]:
     path = f"/v1/campaigns/{contributor.digest}"
     enrolment = Enrolment(records=found.enrolled).model_dump_json()
     lines = [f"To {contributor.url}:", f"PUT {path}/enrolment", enrolment]
+    if found.rounds:
+        lines.append("and in each round, once its question is verified:")
     if found.waiting:
         lines.append(
             f"{many(found.waiting_uploads, 'upload')} of {many(found.waiting, 'record')} drawn"

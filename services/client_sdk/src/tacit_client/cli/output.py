@@ -2,27 +2,22 @@
 
 import json
 import sys
-import unicodedata
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
 from rich.console import Console, RenderableType
 from rich.table import Table
 
-from tacit_client.progress import OnProgress, progress_bar
+from tacit_client.printable import printable
+from tacit_client.progress import OnProgress, progress_bar, progress_lines
 
 _WIDTH_OF_FILES = 160
 """How wide lines may be where no terminal says it."""
 
-
-def printable(text: str) -> str:
-    """`text` without control characters: a server's words must not steer a terminal."""
-    return "".join(
-        character if character == "\n" or unicodedata.category(character)[0] != "C" else "�"
-        for character in text
-    )
+RANDOMIZED_ALONE = "nothing but what is randomized"
+"""What may leave where a policy names nothing."""
 
 
 def short(digest: str) -> str:
@@ -76,9 +71,13 @@ class Screen:
             self._out.print(printable(part) if isinstance(part, str) else part, soft_wrap=True)
 
     def progress(self) -> AbstractContextManager[OnProgress]:
-        """A progress bar on standard error, gone when it is done; none when quiet."""
-        hidden = self.quiet or not self._err.is_terminal
-        return progress_bar(self._err, passing=True, hidden=hidden)
+        """A progress bar on standard error, gone when it is done; none when quiet.
+
+        Where there is no terminal, a line whenever what is waited for changes.
+        """
+        if self.quiet or self._err.is_terminal:
+            return progress_bar(self._err, passing=True, hidden=self.quiet)
+        return nullcontext(progress_lines(self.say))
 
 
 def table(headings: Sequence[str], rows: Sequence[Sequence[object]], numbers: str = "") -> Table:

@@ -5,12 +5,17 @@ import re
 from datetime import UTC, datetime, timedelta
 
 from tacit import command
-from tacit.protocol import Features
+from tacit.protocol import Features, Model
 from tacit.scores import NoiseRobust, Score
 from tacit.scores.registry import SCORES
 from tacit_client.cli.errors import BadOption
 
-_UNITS = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1)}
+_UNITS = {
+    "s": timedelta(seconds=1),
+    "m": timedelta(minutes=1),
+    "h": timedelta(hours=1),
+    "d": timedelta(days=1),
+}
 _SCORES = {name: kind for name, kind in SCORES.items() if kind is not NoiseRobust}
 """Those whose parameters are numbers."""
 
@@ -51,8 +56,8 @@ def _number(text: str, *, whole: bool) -> float:
 
 def moment(text: str, now: datetime) -> datetime:
     """A date such as 2026-03-01 or 2026-03-01T12:00Z (UTC if it says nothing), or 90m, 12h, 7d."""
-    if match := re.fullmatch(r"(\d{1,5})([mhd])", text):
-        return (now + int(match[1]) * _UNITS[match[2]]).replace(microsecond=0)
+    if ahead := _ahead(text):
+        return (now + ahead).replace(microsecond=0)
     try:
         found = datetime.fromisoformat(text)
     except ValueError:
@@ -61,6 +66,19 @@ def moment(text: str, now: datetime) -> datetime:
         ) from None
     aware = found if found.tzinfo else found.replace(tzinfo=UTC)
     return aware.astimezone(UTC).replace(microsecond=0)
+
+
+def duration(text: str) -> timedelta:
+    """A time such as 90s, 30m, 12h or 7d."""
+    found = _ahead(text)
+    if not found:
+        raise BadOption(f"{text} is not a time. Write 90s, 30m, 12h or 7d.")
+    return found
+
+
+def _ahead(text: str) -> timedelta | None:
+    match = re.fullmatch(r"(\d{1,5})([smhd])", text)
+    return int(match[1]) * _UNITS[match[2]] if match else None
 
 
 def classes(names: str | None, k: int | None) -> tuple[str, ...]:
@@ -76,11 +94,28 @@ def classes(names: str | None, k: int | None) -> tuple[str, ...]:
 
 def features(text: str, model: str | None) -> Features:
     """Features as dtype:shape, like uint8:28,28,3, and the model that scores them."""
-    dtype, _, listed = text.partition(":")
-    try:
-        shape = tuple(int(extent) for extent in listed.split(",")) if listed else ()
-    except ValueError:
-        raise BadOption("Write --features as type:shape, like uint8:28,28,3.") from None
+    dtype, shape = _type_and_shape(text)
     if model is None:
         raise BadOption("--features needs --model, the digest of the registered model.")
     return Features(model=model, dtype=dtype, shape=shape)  # type: ignore[arg-type]  # checked there
+
+
+def fetched_model(text: str | None, model: str | None, outputs: str) -> Model | None:
+    """The model that sites fetch and run on features, if they do."""
+    if text is None and model is None:
+        return None
+    if text is None or model is None:
+        raise BadOption(
+            "A model that sites fetch needs --model, the digest of the registered ONNX file, and"
+            " --features, what it takes: uint8:28,28,3."
+        )
+    dtype, shape = _type_and_shape(text)
+    return Model(digest=model, dtype=dtype, shape=shape, outputs=outputs)  # type: ignore[arg-type]  # the same
+
+
+def _type_and_shape(text: str) -> tuple[str, tuple[int, ...]]:
+    dtype, _, listed = text.partition(":")
+    try:
+        return dtype, tuple(int(extent) for extent in listed.split(",")) if listed else ()
+    except ValueError:
+        raise BadOption("Write --features as type:shape, like uint8:28,28,3.") from None

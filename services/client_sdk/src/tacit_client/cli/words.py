@@ -5,8 +5,19 @@ from typing import Any
 from rich.console import RenderableType
 
 from tacit.conformal import Calibration, Guarantee, NotCertifiable
-from tacit.protocol import Campaign, CampaignStatus, Features, Threshold
+from tacit.protocol import (
+    Campaign,
+    CampaignStatus,
+    Features,
+    LabelCampaign,
+    ScoreCampaign,
+    ScoreThreshold,
+    Threshold,
+)
+from tacit.protocol.statements import deciding_answers
+from tacit_client.cli.mixture_words import search_facts
 from tacit_client.cli.output import facts, many, short, table
+from tacit_client.cli.round_words import duration, round_plan
 
 GUARANTEES: dict[Guarantee, str] = {
     Guarantee.MARGINAL: "Coverage of at least {goal} on average over calibration sets.",
@@ -25,14 +36,6 @@ def as_fields(model: Any) -> dict[str, Any]:
     return fields
 
 
-def duration(seconds: float) -> str:
-    """A time ahead, roughly: 45 s, 12 min, 5 h, 3 days."""
-    for size, unit in ((86_400, "days"), (3_600, "h"), (60, "min")):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{seconds:.0f} s"
-
-
 def campaign_facts(campaign: Campaign, digest: str) -> RenderableType:
     """The terms of a campaign."""
     classes = ", ".join(campaign.classes[:12]) + (", …" if campaign.k > 12 else "")
@@ -41,12 +44,12 @@ def campaign_facts(campaign: Campaign, digest: str) -> RenderableType:
         ("title", campaign.title),
         ("owner", campaign.owner),
         ("classes", f"{campaign.k}: {classes}"),
-        ("ε", f"{campaign.epsilon:g} for each label, given what leaves with it"),
-        ("leaves as it is", evidence_words(campaign)),
+        *_protection(campaign),
         ("score", _score(campaign.score)),
         ("α", f"{campaign.alpha:g}"),
         ("δ", "none" if campaign.delta is None else f"{campaign.delta:g}"),
         ("records planned", f"{campaign.planned_n:,}"),
+        *(round_plan(campaign) if isinstance(campaign, ScoreCampaign) else ()),
         ("opens", f"{campaign.opens:%Y-%m-%d %H:%M} UTC"),
         ("closes", f"{campaign.closes:%Y-%m-%d %H:%M} UTC"),
     ]
@@ -58,8 +61,26 @@ def _score(score: dict[str, Any]) -> str:
     return f"{score['name']}{' with ' if parameters else ''}{parameters}"
 
 
+def _protection(campaign: Campaign) -> list[tuple[str, object]]:
+    """What ε is of, and what leaves beside it."""
+    protected = "each label, given what leaves with it"
+    if isinstance(campaign, ScoreCampaign):
+        protected = "each whole record"
+    return [
+        ("ε", f"{campaign.epsilon:g} for {protected}"),
+        ("leaves as it is", evidence_words(campaign)),
+    ]
+
+
+def leaves(campaign: Campaign) -> str:
+    """The name of what leaves a site: the evidence as it is, or bits."""
+    return campaign.evidence.kind if isinstance(campaign, LabelCampaign) else "bits"
+
+
 def evidence_words(campaign: Campaign) -> str:
-    """What leaves a site beside the randomized labels."""
+    """What leaves a site beside what is randomized."""
+    if not isinstance(campaign, LabelCampaign):
+        return "nothing: one randomized bit of each record leaves, and no more"
     asked = campaign.evidence
     if isinstance(asked, Features):
         return f"features, {asked.dtype} of shape {list(asked.shape)}"
@@ -96,7 +117,8 @@ def status_table(statuses: tuple[CampaignStatus, ...]) -> RenderableType:
 
 def site_table(status: CampaignStatus) -> RenderableType:
     """The sites of a campaign that the asker may see."""
-    headings = ("site", "enrolled", "received", "counted", "dropped", "left")
+    late = status.method == "scores"
+    columns = ("enrolled", "received", "counted", "dropped", *(("late",) if late else ()))
     rows = [
         (
             site.site,
@@ -104,11 +126,12 @@ def site_table(status: CampaignStatus) -> RenderableType:
             f"{site.records.received:,}",
             f"{site.records.counted:,}",
             f"{site.records.dropped:,}",
+            *((f"{site.records.late:,}",) if late else ()),
             "yes" if site.left else "no",
         )
         for site in status.sites
     ]
-    return table(headings, rows, numbers="enrolled,received,counted,dropped")
+    return table(("site", *columns, "left"), rows, numbers=",".join(columns))
 
 
 def status_line(status: CampaignStatus) -> str:
@@ -122,7 +145,7 @@ def status_line(status: CampaignStatus) -> str:
     )
 
 
-def threshold_facts(document: Threshold) -> RenderableType:
+def threshold_facts(document: Threshold, campaign: Campaign) -> RenderableType:
     """A threshold with what is guaranteed, what is not, and what it rests on."""
     outcome = document.outcome()
     pairs: list[tuple[str, object]] = [
@@ -136,10 +159,14 @@ def threshold_facts(document: Threshold) -> RenderableType:
             ("estimated coverage", f"{outcome.coverage:.4f}, wanted {1 - outcome.alpha:g}")
         )
         pairs.append(("guarantee", guarantee_words(outcome)))
-    pairs.append(("certified", "nothing" if document.certificate is None else "yes"))
+    pairs.append(("certified", _certified(document)))
+    liable = outcome.n
+    if isinstance(document, ScoreThreshold) and isinstance(campaign, ScoreCampaign):
+        pairs += search_facts(document, campaign)
+        liable = deciding_answers(campaign, document.rounds)
     pairs.append(("ε", f"{document.privacy.epsilon:g}. {document.privacy.unit}"))
     pairs += [("", condition) for condition in document.privacy.conditions]
-    pairs.append(("hostile sites", _hostile(document, outcome.n)))
+    pairs.append(("hostile sites", _hostile(document, liable)))
     if isinstance(outcome, Calibration):
         pairs += [("assumed", assumption) for assumption in outcome.assumptions]
         pairs += [("note", note) for note in outcome.notes]
@@ -159,6 +186,10 @@ def _value(outcome: Calibration | NotCertifiable) -> str:
     if isinstance(outcome, NotCertifiable):
         return f"none. {outcome}"
     return f"{outcome.threshold:.6g} ({outcome.method}, score {outcome.score.name})"
+
+
+def _certified(document: Threshold) -> str:
+    return "nothing" if document.certificate is None else document.certificate.statement
 
 
 def _hostile(document: Threshold, n: int) -> str:

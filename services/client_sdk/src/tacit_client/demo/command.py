@@ -20,7 +20,7 @@ _ENDINGS = ("SIGTERM", "SIGHUP")
 
 
 def run(screen: Screen, *, epsilon: float, alpha: float, keep: bool) -> None:
-    """Play a campaign and show what came out; with `keep`, serve until Ctrl-C.
+    """Play both campaigns and show what came out; with `keep`, serve until Ctrl-C.
 
     Processes and files are gone when it returns or raises.
     """
@@ -32,16 +32,18 @@ def run(screen: Screen, *, epsilon: float, alpha: float, keep: bool) -> None:
             from tacit_client.demo.document import document
             from tacit_client.demo.keeping import Kept
             from tacit_client.demo.screen import show
-            from tacit_client.demo.story import Stage
+            from tacit_client.demo.stage import Stage
+            from tacit_client.demo.story import play
 
         with Stage(Path(folder), terms, steps) as stage:
-            outcome = stage.play()
+            outcome = play(stage)
             if not screen.json:
                 show(Console(highlight=False, markup=False), outcome)
-            kept = Kept.of(stage, outcome.campaign.digest) if keep else None
-            if kept is None:
+            if not keep:
                 screen.show(document(outcome))
                 return
+            digests = (outcome.labels.campaign.digest, outcome.scores.campaign.digest)
+            kept = Kept.of(stage, *digests)
             screen.show(document(outcome) | kept.to_json(), kept.in_words())
             sys.stdout.flush()  # it may be a pipe, whose reader waits for the address
             kept.wait()

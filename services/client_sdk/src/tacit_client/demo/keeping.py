@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from tacit_client.cli.output import short
-from tacit_client.demo.story import CRASHES, Stage
+from tacit_client.demo.labels import CRASHES
+from tacit_client.demo.stage import Stage
 
 
 @dataclass(frozen=True)
@@ -16,7 +17,10 @@ class Kept:
 
     url: str
     key: str
-    campaign: str
+    labels: str
+    """The label campaign's digest."""
+    scores: str
+    """The score campaign's digest."""
     token_file: Path
     home: Path
     """An empty home, so that trying things out leaves a person's own alone."""
@@ -24,12 +28,13 @@ class Kept:
     database: Path
 
     @classmethod
-    def of(cls, stage: Stage, campaign: str) -> Self:
+    def of(cls, stage: Stage, labels: str, scores: str) -> Self:
         """What a stage has to offer."""
         return cls(
             url=stage.aggregator.url,
             key=stage.aggregator.key,
-            campaign=campaign,
+            labels=labels,
+            scores=scores,
             token_file=stage.token_file,
             home=stage.folder / "owner",
             site_home=stage.home_of(CRASHES),
@@ -53,7 +58,8 @@ The owner's token is in {self.token_file}. In another terminal:
   export TACIT_URL={self.url} TACIT_HOME={self.home}
   export TACIT_KEY={self.key}
   tacit campaign list --token-file {self.token_file}
-  tacit threshold get {short(self.campaign)} --token-file {self.token_file}
+  tacit campaign show {short(self.scores)} --token-file {self.token_file}
+  tacit threshold get {short(self.labels)} --token-file {self.token_file}
   tacit ledger show --home {self.site_home}
   TACIT_DATABASE_URL=sqlite:///{self.database} tacit-aggregator token list
 """

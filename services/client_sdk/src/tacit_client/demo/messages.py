@@ -25,19 +25,39 @@ class Message:
         return {"what": self.what, "travelled": self.travelled, "content": self.content}
 
 
-def one_of_each(exchanges: list[Exchange], contributor: str) -> list[Message]:
+def one_of_each(
+    exchanges: list[Exchange], contributor: str, labels: str, scores: str
+) -> list[Message]:
+    """What a label campaign and a score campaign are made of, each kind of message once."""
+    return [
+        *_of_labels([seen for seen in exchanges if labels in seen.path], contributor),
+        *_of_scores([seen for seen in exchanges if scores in seen.path], contributor),
+    ]
+
+
+def _of_labels(exchanges: list[Exchange], contributor: str) -> list[Message]:
     """A signed campaign, an enrolment, an upload, its receipt and a signed threshold."""
     of_site = [seen for seen in exchanges if seen.party == contributor]
     campaign = _first(exchanges, "PUT", "/v1/campaigns/", depth=3)
-    enrolment = _first(of_site, "PUT", "/enrolment")
-    upload = next(seen for seen in of_site if seen.is_upload)
-    threshold = _first(exchanges, "GET", "/thresholds/nominal")
+    upload = _first(of_site, "PUT", "/uploads/")
     return [
         _answered("campaign", campaign),
-        _asked("enrolment", enrolment),
+        _asked("enrolment", _first(of_site, "PUT", "/enrolment")),
         _asked("upload", upload),
         _answered("receipt", upload),
-        _answered("threshold", threshold),
+        _answered("threshold", _first(exchanges, "GET", "/thresholds/nominal")),
+    ]
+
+
+def _of_scores(exchanges: list[Exchange], contributor: str) -> list[Message]:
+    """A signed question, a site's answers to it and its word that these are all."""
+    of_site = [seen for seen in exchanges if seen.party == contributor]
+    polls = [seen for seen in of_site if "/round?" in seen.path]
+    asked = [seen for seen in polls if json.loads(seen.answer).get("question")]
+    return [
+        _answered("question", _first(asked, "GET", "/round?")),
+        _asked("answers", _first(of_site, "PUT", "/uploads/")),
+        _asked("done", _first(of_site, "PUT", "/done")),
     ]
 
 
@@ -59,11 +79,18 @@ def _asked(what: str, seen: Exchange) -> Message:
 
 
 def _answered(what: str, seen: Exchange) -> Message:
-    content = json.loads(seen.answer)
-    if "payload" in content:  # a text over which the signature is; spread out to be read
-        content = {**content, "payload": json.loads(content["payload"])}
     travelled = f"{seen.method} {_address(seen)} → {seen.status}"
-    return Message(what, travelled, shortened(content))
+    return Message(what, travelled, shortened(_opened(json.loads(seen.answer))))
+
+
+def _opened(value: Any) -> Any:
+    """The same with payloads spread out to be read: texts over which the signatures are."""
+    if not isinstance(value, dict):
+        return value
+    return {
+        name: json.loads(part) if name == "payload" else _opened(part)
+        for name, part in value.items()
+    }
 
 
 def _address(seen: Exchange) -> str:

@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from safetensors.torch import save_file
 
 from tacit.scores import softmax
 from tacit_client.demo.data import BRIGHTEST, CLASSES, Records
@@ -48,8 +47,11 @@ class Classifier:
             return softmax(self._network(torch.from_numpy(images)).numpy())
 
     def save(self, path: Path) -> None:
-        """Write the weights, which `Network` loads again."""
-        save_file(self._network.state_dict(), path)
+        """Write the network as a single ONNX file, which is data to whoever runs it."""
+        from tacit_client.demo.graph import onnx_file  # noqa: PLC0415 -- examples do without
+
+        weights = self._network.state_dict()
+        path.write_bytes(onnx_file({name: values.numpy() for name, values in weights.items()}))
 
     def _train(self, images: torch.Tensor, labels: torch.Tensor) -> None:
         weights = list(self._network.parameters())

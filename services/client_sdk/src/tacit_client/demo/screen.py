@@ -5,7 +5,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tacit.conformal import Calibration
-from tacit_client.demo import words
+from tacit_client.demo import passages, words
 from tacit_client.demo.display import (
     WIDTH_OF_TABLE,
     entries,
@@ -16,6 +16,8 @@ from tacit_client.demo.display import (
 )
 from tacit_client.demo.figures import Result, promise
 from tacit_client.demo.messages import Message, spread
+from tacit_client.demo.narrowing import narrowing
+from tacit_client.demo.scores import ScorePart
 from tacit_client.demo.story import Outcome
 
 
@@ -28,8 +30,12 @@ def show(console: Console, outcome: Outcome) -> None:
     console.print()
     heading(console, "What is guaranteed, and what is not")
     entries(console, words.guaranteed(outcome))
-    heading(console, words.headline_of_crash())
-    for sentence in words.crash(outcome.crash, counted_at_site(outcome)):
+    _rounds(console, outcome.scores)
+    heading(console, passages.HEADLINE_OF_CRASHES)
+    for sentence in (
+        *passages.crash_of_labels(outcome.labels),
+        *passages.crash_of_scores(outcome.scores),
+    ):
         say(console, sentence)
     heading(console, "One message of each kind, as it went over the wire")
     say(console, words.ABOUT_MESSAGES)
@@ -46,11 +52,13 @@ def show(console: Console, outcome: Outcome) -> None:
     entries(console, words.NEXT)
 
 
-def counted_at_site(outcome: Outcome) -> int:
-    """How many records of the site that crashed the server counted."""
-    return sum(
-        site.records.counted for site in outcome.status.sites if site.site == outcome.crash.site
-    )
+def _rounds(console: Console, part: ScorePart) -> None:
+    """How the score campaign found its threshold."""
+    heading(console, "How the rounds narrow")
+    say(console, passages.before_rounds(part))
+    console.print(narrowing(part.status.rounds, wide=console.width >= WIDTH_OF_TABLE))
+    console.print()
+    say(console, passages.after_rounds(part))
 
 
 def _table(console: Console, outcome: Outcome) -> Table:

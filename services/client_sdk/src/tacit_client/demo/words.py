@@ -3,10 +3,10 @@
 import math
 
 from tacit.conformal import NotCertifiable
-from tacit_client.demo.data import TRAINING
+from tacit.planning import n_for_scores
+from tacit_client.demo.data import SIZES, TRAINING
 from tacit_client.demo.figures import Result
-from tacit_client.demo.sites import Crash
-from tacit_client.demo.story import CRASHES, Outcome
+from tacit_client.demo.story import Outcome
 
 
 def introduction(outcome: Outcome) -> str:
@@ -17,8 +17,10 @@ def introduction(outcome: Outcome) -> str:
         f"{outcome.setting.accuracy():.0%} of new images. Instead of one guess it can give a set "
         f"of digits that should hold the true one for at least {1 - terms.alpha:.0%} of new "
         "images. How far to open the sets is one number, a threshold, learned from labelled "
-        f"records. {terms.planned_n:,} of them lie at five sites, which sent randomized labels to "
-        "an aggregator that none of them trusts with the true ones."
+        f"records. {terms.planned_n:,} of them lie at five sites, and an aggregator that none of "
+        "them trusts learned it twice: in a label campaign (L) the images went to the model, with "
+        "randomized labels; in a score campaign (S) the model went to the images, and one "
+        "randomized bit of each record came back."
     )
 
 
@@ -34,17 +36,24 @@ def guaranteed(outcome: Outcome) -> dict[str, str]:
             f"Aims at {goal}; for finitely many records nothing is guaranteed about the coverage. "
             "To be had at any time while a campaign goes on."
         ),
-        "LDP-CP-L*": _starred(outcome.starred.outcome),
-        "ε": _epsilon(outcome),
+        "LDP-CP-L*": _labels_star(outcome.labels.starred.outcome),
+        "LDP-CP-S": (
+            f"Aims at {goal} too, and guarantees as little: one round with bad luck sends the "
+            f"search to the wrong side. {_scores_star(outcome)}"
+        ),
+        "ε in L": _epsilon_of_labels(outcome),
+        "ε in S": _epsilon_of_scores(outcome),
         "not protected": (
-            "The images: they left as they are, because the sites' policies let features leave. "
-            "Several records of one person add up. The coins come from a cipher, so ε holds "
-            "against everyone who cannot break it."
+            "In L the images: they left as they are, because the sites' policies let features "
+            "leave. What one person has adds up, over records and campaigns: here "
+            f"{outcome.spent:g} for each record, of {outcome.terms.most_epsilon:g} that the "
+            "policies allow. The coins come from a cipher, so ε holds against everyone who cannot "
+            "break it."
         ),
     }
 
 
-def _starred(result: Result) -> str:
+def _labels_star(result: Result) -> str:
     if isinstance(result, NotCertifiable):
         return f"{result} It was worked out once, at the planned end."
     return (
@@ -54,8 +63,22 @@ def _starred(result: Result) -> str:
     )
 
 
-def _epsilon(outcome: Outcome) -> str:
-    channel = outcome.campaign.document.channel
+def _scores_star(outcome: Outcome) -> str:
+    """What the certified search would have taken."""
+    terms, flip = outcome.terms, outcome.scores.campaign.document.channel.flip
+    needed = n_for_scores(terms.alpha, flip, terms.rounds, terms.delta)
+    verdict = "so it was not asked for"
+    if needed <= terms.planned_n:
+        verdict = "which would do, for larger sets than these"
+    return (
+        f"A search that certifies {1 - terms.alpha:.0%}, {1 - terms.delta:.0%} sure, is LDP-CP-S*: "
+        f"with this ε and {terms.rounds} rounds it needs {needed:,} records at the very least, and "
+        f"several times that for small sets. Here are {terms.planned_n:,}, {verdict}."
+    )
+
+
+def _epsilon_of_labels(outcome: Outcome) -> str:
+    channel = outcome.labels.campaign.document.channel
     return (
         f"Each label was replaced by a random digit with probability {float(channel.beta):.0%}. "
         f"So a report shifts the odds between two labels of a record at most "
@@ -64,22 +87,14 @@ def _epsilon(outcome: Outcome) -> str:
     )
 
 
-def crash(told: Crash, counted: int) -> list[str]:
-    """The site that died, from its ledger and from the server."""
-    lost = "byte for byte as it was" if told.resent_alike else "CHANGED"
-    return [
-        (
-            f"{told.site}'s process was killed (SIGKILL) when {told.drawn} labels were drawn: "
-            f"{told.acknowledged} had a receipt, {told.stored_unseen} were stored by the server "
-            f"but the receipt never arrived, {told.unsent} had not been sent."
-        ),
-        (
-            f"The same command once more: {told.drawn_again} records drawn, {told.already} found "
-            f"in the ledger, and the upload without a receipt went out again {lost}. In the end "
-            f"the ledger holds {told.drawn_in_all} records, each drawn once, and the server "
-            f"counted {counted}."
-        ),
-    ]
+def _epsilon_of_scores(outcome: Outcome) -> str:
+    channel = outcome.scores.campaign.document.channel
+    return (
+        f"Each bit was flipped with probability {float(channel.flip):.1%}. So it shifts the odds "
+        "between any two records, image and label together, at most "
+        f"{math.exp(channel.epsilon):.3g}-fold (ε = {channel.epsilon:g}): the whole record is "
+        "protected, whatever the aggregator asks, since a record answers once."
+    )
 
 
 def seen(outcome: Outcome) -> dict[str, str]:
@@ -87,19 +102,22 @@ def seen(outcome: Outcome) -> dict[str, str]:
     n, left = outcome.terms.planned_n, outcome.images_left
     return {
         "a site": (
-            "Its own records, and how many of them were counted. It verified the campaign's "
-            "signature against its invitation before anything was drawn. Its ledger keeps what "
-            f"each person spent; {outcome.keys_erased} of 5 sites have learnt that all is counted "
-            "and erased the key of their coins."
+            "Its own records, and how many of them were counted; in S also the model and every "
+            "question. It verified the campaigns against its invitations, the model by its digest "
+            "and the questions by their signatures before anything was drawn. Its ledger keeps "
+            f"what each person spent; {outcome.keys_erased} of {len(SIZES)} sites have learnt that "
+            "all is counted and erased the keys of their coins."
         ),
         "aggregator": (
-            f"{n:,} images with randomized labels, which site each came from, no record ids. "
+            f"In L {n:,} images with randomized labels, which site each came from, no record ids. "
             "Counted, they are erased: counts per site stay, and a hash of each upload. A search "
-            f"of its database files finds {left} of the {n:,} images."
+            f"of its database files finds {left} of the {n:,} images. In S {outcome.scores.bits:,} "
+            "randomized bits, which site each came from and in which round; of an upload it keeps "
+            "the number of ones. No image, no label, no score."
         ),
         "owner": (
-            "How many records each site sent, and two signed thresholds. No image, no label, not "
-            "even a randomized one."
+            "How many records each site sent, three signed thresholds, and of each round how many "
+            "randomized bits were 1. No image, no label, not even a randomized one."
         ),
         "the wire": (
             "Plain http, since it never leaves this machine, and the demo listens to it. To "
@@ -136,8 +154,3 @@ NEXT = {
     "docs/README.md": "the tutorial, how-to pages, the protocol and its proofs",
     "examples/digits.py": "the library alone: five methods, with a picture",
 }
-
-
-def headline_of_crash() -> str:
-    """What the part about the crash is called."""
-    return f"{CRASHES} crashed in the middle"

@@ -15,7 +15,7 @@ from tacit.protocol import Campaign
 from tacit_client.dates import SLACK
 from tacit_client.errors import LedgerCorrupt, LedgerError, LedgerInUse, LedgerRestored
 from tacit_client.home import Home
-from tacit_client.ledger.schema import migrate
+from tacit_client.ledger.schema import check_version, migrate
 from tacit_client.ledger.witness import Witness
 
 _PRAGMAS = (
@@ -23,6 +23,7 @@ _PRAGMAS = (
     "synchronous=FULL",  # what was drawn stays drawn after a power failure
     "secure_delete=ON",  # erased keys and bodies are overwritten
     "foreign_keys=ON",
+    "recursive_triggers=ON",  # what is replaced is deleted, and the rules about that hold
     "temp_store=MEMORY",
     "busy_timeout=5000",
 )
@@ -51,7 +52,7 @@ class Ledger:
     def __init__(
         self,
         home: Home,
-        lock: FileLock,
+        lock: FileLock | None,
         connection: sqlite3.Connection,
         clock: Callable[[], float],
     ) -> None:
@@ -81,10 +82,24 @@ class Ledger:
             raise
         return ledger
 
+    @classmethod
+    def reading(cls, home: Home | str | Path | None = None) -> Self:
+        """Look into a ledger that another process holds; it cannot be written to."""
+        place = Home.of(home)
+        with _sqlite_errors():
+            connection = sqlite3.connect(f"{place.ledger.as_uri()}?mode=ro", uri=True)
+            try:
+                check_version(connection)
+            except BaseException:
+                connection.close()
+                raise
+        return cls(place, None, connection, time.time)
+
     def close(self) -> None:
         """Let others have the ledger."""
         self._connection.close()
-        self._lock.release()
+        if self._lock is not None:
+            self._lock.release()
 
     def __enter__(self) -> Self:
         return self

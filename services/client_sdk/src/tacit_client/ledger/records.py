@@ -29,6 +29,12 @@ def keyed_hashes(secret: bytes, purpose: bytes, names: Sequence[str]) -> Hashes:
     return np.frombuffer(hashed, dtype=np.uint8).reshape(-1, HASH_BYTES)
 
 
+def hashes_of(ledger: Ledger, ids: Sequence[str], persons: Sequence[str]) -> tuple[Hashes, Hashes]:
+    """The keyed hashes of records and persons; a record without a person is its own."""
+    secret = ledger.meta.secret
+    return keyed_hashes(secret, RECORD, ids), keyed_hashes(secret, PERSON, persons)
+
+
 @contextmanager
 def candidates(
     connection: sqlite3.Connection, campaign: int, records: Hashes, persons: Hashes
@@ -44,7 +50,7 @@ def candidates(
     try:
         connection.executemany(
             "INSERT INTO temp.candidates VALUES (?, ?, ?)",
-            zip(range(len(records)), _rows(records), _rows(persons), strict=True),
+            zip(range(len(records)), hash_rows(records), hash_rows(persons), strict=True),
         )
         connection.execute(
             "DELETE FROM temp.candidates WHERE EXISTS (SELECT 1 FROM records"
@@ -58,19 +64,21 @@ def candidates(
 
 
 def check_persons(connection: sqlite3.Connection) -> None:
-    """Refuse candidates that were drawn as another person's, for whatever campaign.
+    """Refuse candidates that were drawn or dealt out as another person's, for whatever campaign.
 
     Their ε would be spent from two accounts, and neither would know of the other.
     """
     count, first = connection.execute(
         "SELECT count(*), min(position) FROM temp.candidates WHERE EXISTS (SELECT 1 FROM records"
         " WHERE records.record = candidates.record AND records.person <> candidates.person)"
+        " OR EXISTS (SELECT 1 FROM dealt"
+        " WHERE dealt.record = candidates.record AND dealt.person <> candidates.person)"
     ).fetchone()
     if count:
         raise BadRecords(
-            f"The record of row {first} was drawn before as another person's, or with no person"
-            f" named ({count} such rows in all); nothing was drawn. Give a record with the same"
-            " person every time."
+            f"The record of row {first} was drawn or dealt out before as another person's, or with"
+            f" no person named ({count} such rows in all); nothing was drawn. Give a record with"
+            " the same person every time."
         )
 
 
@@ -85,6 +93,12 @@ def add_records(
     )
 
 
+def undrawn(ledger: Ledger, campaign: int, records: Hashes, persons: Hashes) -> NDArray[np.int64]:
+    """The positions of the records that were never drawn for a campaign."""
+    with ledger.rehearsal() as connection, candidates(connection, campaign, records, persons) as it:
+        return it
+
+
 def drawn_count(ledger: Ledger, campaign: int) -> int:
     """How many records were drawn for a campaign."""
     ((count,),) = ledger.read(
@@ -93,6 +107,7 @@ def drawn_count(ledger: Ledger, campaign: int) -> int:
     return int(count)
 
 
-def _rows(hashes: Hashes) -> Iterator[bytes]:
+def hash_rows(hashes: Hashes) -> Iterator[bytes]:
+    """The hashes one by one."""
     content = hashes.tobytes()
     return (content[i : i + HASH_BYTES] for i in range(0, len(content), HASH_BYTES))

@@ -102,15 +102,115 @@ CREATE TRIGGER campaigns_stay BEFORE DELETE ON campaigns
 BEGIN SELECT RAISE(ABORT, 'a campaign that was joined stays'); END;
 """
 
-MIGRATIONS = (_FIRST,)
+_ROUNDS = """
+ALTER TABLE uploads ADD COLUMN round INTEGER CHECK (round >= 0); -- NULL: labels have no rounds
+CREATE TABLE dealt (
+    campaign INTEGER NOT NULL REFERENCES campaigns (number),
+    record BLOB NOT NULL CHECK (length(record) = 16),
+    person BLOB NOT NULL CHECK (length(person) = 16),
+    round INTEGER NOT NULL CHECK (round >= 0),
+    dealing INTEGER NOT NULL CHECK (dealing > 0), -- counts the calls that added records
+    PRIMARY KEY (campaign, record)
+) WITHOUT ROWID;
+CREATE INDEX dealt_over_campaigns ON dealt (record, person);
+CREATE INDEX dealt_of_persons ON dealt (person, campaign);
+CREATE TABLE questions (
+    campaign INTEGER NOT NULL REFERENCES campaigns (number),
+    round INTEGER NOT NULL CHECK (round >= 0),
+    digest TEXT NOT NULL,
+    signed TEXT NOT NULL,
+    PRIMARY KEY (campaign, round)
+) WITHOUT ROWID;
+
+CREATE TRIGGER dealt_before_any_question BEFORE INSERT ON dealt
+WHEN EXISTS (SELECT 1 FROM questions WHERE questions.campaign = NEW.campaign)
+BEGIN SELECT RAISE(ABORT, 'records are dealt out before the first question'); END;
+
+CREATE TRIGGER dealt_stay_the_same BEFORE UPDATE ON dealt
+BEGIN SELECT RAISE(ABORT, 'a record keeps its round'); END;
+
+CREATE TRIGGER dealt_stay BEFORE DELETE ON dealt
+BEGIN SELECT RAISE(ABORT, 'a record keeps its round'); END;
+
+CREATE TRIGGER questions_stay_the_same BEFORE UPDATE ON questions
+BEGIN SELECT RAISE(ABORT, 'a round has one question'); END;
+
+CREATE TRIGGER questions_stay BEFORE DELETE ON questions
+BEGIN SELECT RAISE(ABORT, 'a round has one question'); END;
+
+CREATE TRIGGER answers_have_a_question BEFORE INSERT ON uploads
+WHEN NEW.round IS NOT NULL AND NOT EXISTS (
+    SELECT 1 FROM questions WHERE campaign = NEW.campaign AND round = NEW.round
+)
+BEGIN SELECT RAISE(ABORT, 'a round is answered after its question is stored'); END;
+
+CREATE TRIGGER uploads_keep_their_round BEFORE UPDATE OF round ON uploads
+WHEN NEW.round IS NOT OLD.round
+BEGIN SELECT RAISE(ABORT, 'what was drawn stays as it is'); END;
+
+CREATE TRIGGER records_answer_in_their_round BEFORE INSERT ON records
+WHEN (SELECT round FROM uploads WHERE number = NEW.upload) IS NOT
+    (SELECT round FROM dealt WHERE campaign = NEW.campaign AND record = NEW.record)
+    OR (SELECT campaign FROM uploads WHERE number = NEW.upload) IS NOT NEW.campaign
+BEGIN SELECT RAISE(ABORT, 'a record answers in its own round, of its own campaign'); END;
+
+-- INSERT OR REPLACE deletes what is in its way, and fires DELETE triggers only where a connection
+-- asks for recursive ones. These hold for every connection.
+CREATE TRIGGER meta_is_one BEFORE INSERT ON meta
+WHEN EXISTS (SELECT 1 FROM meta)
+BEGIN SELECT RAISE(ABORT, 'a ledger has one identity'); END;
+
+CREATE TRIGGER meta_stays BEFORE DELETE ON meta
+BEGIN SELECT RAISE(ABORT, 'a ledger has one identity'); END;
+
+CREATE TRIGGER campaigns_are_not_replaced BEFORE INSERT ON campaigns
+WHEN EXISTS (SELECT 1 FROM campaigns WHERE number = NEW.number OR digest = NEW.digest)
+BEGIN SELECT RAISE(ABORT, 'a campaign that was joined stays'); END;
+
+CREATE TRIGGER campaigns_keep_their_number BEFORE UPDATE OF number ON campaigns
+WHEN NEW.number IS NOT OLD.number
+BEGIN SELECT RAISE(ABORT, 'a campaign that was joined stays'); END;
+
+CREATE TRIGGER campaigns_stay_over BEFORE UPDATE OF state ON campaigns
+WHEN OLD.state <> 'joined' AND NEW.state <> OLD.state
+BEGIN SELECT RAISE(ABORT, 'a campaign that is over stays over'); END;
+
+CREATE TRIGGER uploads_are_not_replaced BEFORE INSERT ON uploads
+WHEN EXISTS (SELECT 1 FROM uploads WHERE number = NEW.number OR upload = NEW.upload)
+BEGIN SELECT RAISE(ABORT, 'what was drawn stays as it is'); END;
+
+CREATE TRIGGER uploads_keep_their_number BEFORE UPDATE OF number ON uploads
+WHEN NEW.number IS NOT OLD.number
+BEGIN SELECT RAISE(ABORT, 'what was drawn stays as it is'); END;
+
+CREATE TRIGGER records_are_not_replaced BEFORE INSERT ON records
+WHEN EXISTS (SELECT 1 FROM records WHERE campaign = NEW.campaign AND record = NEW.record)
+BEGIN SELECT RAISE(ABORT, 'a record is drawn once'); END;
+
+CREATE TRIGGER dealt_are_not_replaced BEFORE INSERT ON dealt
+WHEN EXISTS (SELECT 1 FROM dealt WHERE campaign = NEW.campaign AND record = NEW.record)
+BEGIN SELECT RAISE(ABORT, 'a record keeps its round'); END;
+
+CREATE TRIGGER questions_are_not_replaced BEFORE INSERT ON questions
+WHEN EXISTS (SELECT 1 FROM questions WHERE campaign = NEW.campaign AND round = NEW.round)
+BEGIN SELECT RAISE(ABORT, 'a round has one question'); END;
+"""
+
+MIGRATIONS = (_FIRST, _ROUNDS)
 """The statements that lead from each version to the next; PRAGMA user_version counts them."""
+
+
+def check_version(connection: sqlite3.Connection) -> int:
+    """The version of the tables; refuses those of a newer one than this."""
+    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    if version > len(MIGRATIONS):
+        raise LedgerTooNew
+    return version
 
 
 def migrate(connection: sqlite3.Connection) -> bool:
     """Bring the tables to this version, in one transaction; whether the ledger is a new one."""
-    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
-    if version > len(MIGRATIONS):
-        raise LedgerTooNew
+    version = check_version(connection)
     if version == len(MIGRATIONS):
         return False
     # One script is one transaction: a ledger is never between two versions.

@@ -25,20 +25,46 @@ def spending(ledger: Ledger) -> Spending:
     return Spending(persons, meta.most_nano / 10**9, meta.spent_floor / 10**9)
 
 
-def check_budget(connection: sqlite3.Connection, nano: int, policy: Policy) -> None:
-    """Refuse the candidates if any of their persons would go over the policy's maximum."""
-    persons, records = connection.execute(
-        "SELECT count(*), coalesce(sum(asked.records), 0) FROM meta JOIN"
-        " (SELECT person, count(*) AS records FROM temp.candidates GROUP BY person) AS asked"
-        " LEFT JOIN spending ON spending.person = asked.person"
-        " WHERE max(coalesce(spending.nano, 0), meta.spent_floor) + asked.records * ? > ?",
-        (nano, policy.limit),
-    ).fetchone()
+_OVER = """
+SELECT count(*), coalesce(sum(asked.records), 0), coalesce(sum(reserved.nano), 0)
+FROM meta JOIN (
+    SELECT person, count(*) AS records FROM temp.candidates GROUP BY person
+) AS asked
+LEFT JOIN spending ON spending.person = asked.person
+LEFT JOIN (
+    SELECT dealt.person, sum(campaigns.epsilon_nano) AS nano
+    FROM dealt JOIN campaigns ON campaigns.number = dealt.campaign
+    WHERE campaigns.state = 'joined' AND dealt.person IN (SELECT person FROM temp.candidates)
+        AND NOT EXISTS (
+            SELECT 1 FROM records
+            WHERE records.campaign = dealt.campaign AND records.record = dealt.record
+        )
+        AND NOT (
+            dealt.campaign = :campaign AND dealt.record IN (SELECT record FROM temp.candidates)
+        )
+    GROUP BY dealt.person
+) AS reserved ON reserved.person = asked.person
+WHERE max(coalesce(spending.nano, 0), meta.spent_floor) + asked.records * :nano
+    + coalesce(reserved.nano, 0) > :limit
+"""
+"""Of the candidates: those whose persons would go over. What was dealt out and not drawn is
+reserved while its campaign is joined; a candidate's own reservation is the one that it uses."""
+
+
+def check_budget(connection: sqlite3.Connection, campaign: int, nano: int, policy: Policy) -> None:
+    """Refuse the candidates if any of their persons would go over the policy's maximum.
+
+    They are about to be drawn for the campaign, or to be dealt out in it.
+    """
+    parameters = {"campaign": campaign, "nano": nano, "limit": policy.limit}
+    persons, records, reserved = connection.execute(_OVER, parameters).fetchone()
     if persons:
         raise BudgetExceeded(
             f"{persons} persons with {records} of the records to be drawn would go over the"
             f" policy's ε of {policy.max_epsilon:g} per person; nothing was drawn. Leave their"
-            " records out, or give fewer records of each." + _after_restoring(connection),
+            " records out, or give fewer records of each."
+            + (_RESERVED if reserved else "")
+            + _after_restoring(connection),
             persons=persons,
             records=records,
         )
@@ -58,6 +84,12 @@ def spend(connection: sqlite3.Connection, nano: int) -> None:
         "UPDATE meta SET most_nano = max(most_nano, (SELECT max(nano) FROM spending"
         " WHERE person IN (SELECT person FROM temp.candidates)))"
     )
+
+
+_RESERVED = (
+    " What their other records may still answer in score campaigns counts too, until those are over"
+    " or this site leaves them."
+)
 
 
 def _after_restoring(connection: sqlite3.Connection) -> str:

@@ -1,16 +1,28 @@
 """`tacit campaign …`: what an owner does with campaigns."""
 
+from datetime import datetime
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypedDict
 
 import typer
 
-from tacit.planning import n_for_labels
-from tacit.protocol import Campaign, CampaignStatus, Features, Probabilities
+from tacit.planning import n_for_labels, n_for_scores
+from tacit.protocol import (
+    Campaign,
+    CampaignStatus,
+    Features,
+    LabelCampaign,
+    Probabilities,
+    ScoreCampaign,
+)
+from tacit.scores import Score
 from tacit_client.cli import terms
 from tacit_client.cli.confirming import Yes, confirm
 from tacit_client.cli.output import short
 from tacit_client.cli.registering import Run, command
+from tacit_client.cli.round_terms import ModelOutputs, RoundTerms, margin_words
+from tacit_client.cli.round_words import rounds_of
 from tacit_client.cli.server import Server
 from tacit_client.cli.words import (
     as_fields,
@@ -21,17 +33,48 @@ from tacit_client.cli.words import (
 )
 from tacit_client.terms import checked_terms
 
+
+class MethodName(StrEnum):
+    """What a campaign asks for."""
+
+    LABELS = "labels"
+    SCORES = "scores"
+
+
+class _Shared(TypedDict):
+    """The terms that every campaign has."""
+
+    title: str
+    owner: str
+    classes: tuple[str, ...]
+    epsilon: float
+    score: Score
+    alpha: float
+    delta: float | None
+    planned_n: int
+    opens: datetime
+    closes: datetime
+
+
 Digest = Annotated[str, typer.Argument(help="The campaign's digest, or its beginning.")]
 
 
 def create(  # noqa: PLR0913 -- the terms of a campaign are that many
     run: Run,
     server: Server,
+    rounds: RoundTerms,
     *,
     title: Annotated[str, typer.Option(help="What sites will see it called.")],
-    epsilon: Annotated[float, typer.Option(help="Privacy of each label.")],
-    planned_n: Annotated[str, typer.Option(help="It closes with this many records.")],
+    epsilon: Annotated[float, typer.Option(help="Privacy of each label, or of each bit.")],
+    planned_n: Annotated[
+        str,
+        typer.Option(help="It closes with this many records; one of scores begins to ask."),
+    ],
     closes: Annotated[str, typer.Option(help="Or then: 2026-03-01, or 12h or 7d after it opens.")],
+    method: Annotated[
+        MethodName,
+        typer.Option(help="labels: with features or probabilities. scores: one bit, in rounds."),
+    ] = MethodName.LABELS,
     classes: Annotated[str | None, typer.Option(help="Their names: cat,dog,owl.")] = None,
     k: Annotated[int | None, typer.Option(help="How many classes, if they have no names.")] = None,
     alpha: Annotated[float, typer.Option(help="1 - the wanted coverage.")] = 0.1,
@@ -40,7 +83,11 @@ def create(  # noqa: PLR0913 -- the terms of a campaign are that many
     ] = None,
     score: Annotated[str, typer.Option(help="hps, aps, raps:0.1,2 and others.")] = "hps",
     features: Annotated[
-        str | None, typer.Option(help="Sites send features: uint8:28,28,3. Default: probabilities.")
+        str | None,
+        typer.Option(
+            help="Sites send features, or run the model on them: uint8:28,28,3. Default:"
+            " probabilities."
+        ),
     ] = None,
     model: Annotated[str | None, typer.Option(help="SHA-256 of the model's file.")] = None,
     opens: Annotated[
@@ -52,20 +99,26 @@ def create(  # noqa: PLR0913 -- the terms of a campaign are that many
     with server.owner(run) as owner:
         now = owner.server().time
         begins = now if opens is None else terms.moment(opens, now)
+        ends = terms.moment(closes, begins)
+        shared: _Shared = {
+            "title": title,
+            "owner": owner.token().name,
+            "classes": terms.classes(classes, k),
+            "epsilon": epsilon,
+            "score": terms.score(score),
+            "alpha": alpha,
+            "delta": delta,
+            "planned_n": terms.whole_number(planned_n),
+            "opens": begins,
+            "closes": ends,
+        }
         with checked_terms():
-            document = Campaign.of(
-                title=title,
-                owner=owner.token().name,
-                classes=terms.classes(classes, k),
-                epsilon=epsilon,
-                evidence=_evidence(features, model),
-                score=terms.score(score),
-                alpha=alpha,
-                delta=delta,
-                planned_n=terms.whole_number(planned_n),
-                opens=begins,
-                closes=terms.moment(closes, begins),
-            )
+            document: Campaign
+            if method is MethodName.SCORES:
+                document = _score_campaign(rounds, shared, features, model)
+            else:
+                rounds.refuse_for_labels()
+                document = LabelCampaign.of(**shared, evidence=_evidence(features, model))
         _warn_of_too_few(run, document)
         digest = document.digest if dry_run else owner.publish(document).digest
         _show_created(run, document, digest, published=not dry_run)
@@ -107,6 +160,8 @@ def show(
             campaign_facts(document, digest),
             "",
             status_line(status),
+            *rounds_of(status, document),
+            *(("",) if status.rounds else ()),
             site_table(status),
         )
 
@@ -142,6 +197,21 @@ def _evidence(features: str | None, model: str | None) -> Probabilities | Featur
     return Probabilities(model=model) if features is None else terms.features(features, model)
 
 
+def _score_campaign(
+    rounds: RoundTerms, shared: _Shared, features: str | None, model: str | None
+) -> ScoreCampaign:
+    asked = rounds.first_question(shared["opens"], shared["closes"])
+    return ScoreCampaign.of(
+        **shared,
+        enrol_until=asked,
+        round_seconds=rounds.seconds(asked, shared["closes"]),
+        shares=rounds.shares(),
+        least=rounds.least,
+        tolerance=rounds.tolerance or 0.0,
+        model=terms.fetched_model(features, model, rounds.outputs or ModelOutputs.LOGITS),
+    )
+
+
 def _show_created(run: Run, document: Campaign, digest: str, *, published: bool) -> None:
     fields = {
         "campaign": digest,
@@ -154,7 +224,8 @@ def _show_created(run: Run, document: Campaign, digest: str, *, published: bool)
         run.screen.show(fields, text, "Dry run: nothing was published.")
         return
     run.screen.show(fields, campaign_facts(document, digest))
-    which = "" if document.delta is None else " --which starred"
+    labels = isinstance(document, LabelCampaign)
+    which = " --which starred" if labels and document.delta is not None else ""
     get = f"threshold get {short(digest)}{which} --wait 3600 -o threshold.json"
     run.screen.explain(
         "",
@@ -168,10 +239,19 @@ def _starred_needs(document: Campaign) -> int | None:
     """The records from which there is a starred threshold; None without δ."""
     if document.delta is None:
         return None
-    return n_for_labels(document.alpha, document.channel.beta, document.delta)
+    if isinstance(document, ScoreCampaign):
+        flip, rounds = document.channel.flip, document.round_count
+        return n_for_scores(document.alpha, flip, rounds, document.delta)
+    if isinstance(document, LabelCampaign):
+        return n_for_labels(document.alpha, document.channel.beta, document.delta)
+    raise TypeError
 
 
 def _warn_of_too_few(run: Run, document: Campaign) -> None:
+    if isinstance(document, ScoreCampaign):  # one that plans too few cannot be made
+        if words := margin_words(document):
+            run.screen.say(words)
+        return
     needed = _starred_needs(document)
     if needed is not None and document.planned_n < needed:
         run.screen.say(

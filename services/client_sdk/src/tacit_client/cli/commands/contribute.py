@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from tacit.protocol import ScoreCampaign
 from tacit_client import Contribution, Contributor, Membership, submit
 from tacit_client.cli.dry_run import show_preview
 from tacit_client.cli.errors import BadOption
@@ -15,6 +16,7 @@ from tacit_client.cli.invitations import read_invitation
 from tacit_client.cli.output import many, short
 from tacit_client.cli.registering import Run, command, finish
 from tacit_client.drawing import MOST_RECORDS
+from tacit_client.errors import NeedsNetwork
 from tacit_client.transport import Network
 
 Campaign = Annotated[
@@ -46,8 +48,22 @@ def contribute(
         int,
         typer.Option(min=1, max=MOST_RECORDS, help="Fewer, if the line often breaks."),
     ] = MOST_RECORDS,
+    wait: Annotated[
+        bool,
+        typer.Option(
+            "--wait/--no-wait",
+            help="Of score campaigns: answer until the search is over, or only what is asked now.",
+        ),
+    ] = True,
+    without_the_rest: Annotated[
+        bool,
+        typer.Option(
+            "--without-the-rest",
+            help="Of score campaigns: enrolled records that are not in the file never answer.",
+        ),
+    ] = False,
 ) -> None:
-    """Contribute the records of a file: randomize each label once, and send."""
+    """Contribute the records of a file: randomize each label, or answer, once, and send."""
     if (file is None) != resend or (resend and dry_run):
         raise BadOption("Name the file with the records, or say --resend alone.")
     network = Network(ca_bundle=run.ca_bundle, records_per_upload=records_per_upload)
@@ -64,13 +80,15 @@ def contribute(
         run.screen.say(contributor.notice)
         with run.screen.progress() as on_progress:
             done = contributor.contribute(
-                records.labels,
+                records.given_labels,
                 records.ids,
                 records.persons,
                 **records.evidence,
+                wait=wait,
+                absent_ok=without_the_rest,
                 on_progress=on_progress,
             )
-        _show(run, contributor, done, _drawn(done))
+        _show(run, contributor, done, *_drawn(done), again=_again(contributor, done))
 
 
 def export(
@@ -83,6 +101,8 @@ def export(
 ) -> None:
     """Randomize the records of a file and write a bundle, for a site without network."""
     with Contributor.open(campaign, run.home) as contributor:
+        if isinstance(contributor.campaign, ScoreCampaign):
+            raise NeedsNetwork
         records = _read(run, contributor, layout, file)
         run.screen.say(contributor.notice)
         done = contributor.export(
@@ -90,7 +110,7 @@ def export(
         )
         run.screen.show(
             {"campaign": contributor.digest, "bundle": str(output), **asdict(done)},
-            _drawn(done),
+            *_drawn(done),
             f"{output} holds {many(done.uploads, 'upload')}.",
         )
         run.screen.explain(
@@ -163,12 +183,20 @@ def _read(run: Run, contributor: Contributor, layout: Layout, file: Path) -> Rec
     return records
 
 
-def _show(run: Run, contributor: Contributor, done: Contribution, *first: str) -> None:
-    """What was sent and what became of it; an end of its own if all of it came too late."""
+def _show(
+    run: Run, contributor: Contributor, done: Contribution, *first: str, again: str | None = None
+) -> None:
+    """What was sent and what became of it; an end of its own if all of it came too late.
+
+    `again` is how to go on with it, if it does.
+    """
     result = {"campaign": contributor.digest, **asdict(done)}
     run.screen.show(result, *first, *_sent(done, contributor.url))
+    if again is not None:
+        run.screen.explain(again)
     run.screen.explain(f"Next: {run.spelled(f'status {short(contributor.digest)}')}")
-    if done.late and not done.accepted:
+    all_late = done.late and not done.accepted
+    if all_late or (done.missed and done.missed == done.records):
         finish(ExitCode.REFUSED_THERE)
 
 
@@ -181,15 +209,35 @@ def _sent(done: Contribution, url: str) -> list[str]:
     if done.late:
         all_of = "" if done.accepted else "All "
         lines.append(
-            f"{all_of}{many(done.late, 'record')} came too late: the campaign takes no more, and"
-            " they are not counted."
+            f"{all_of}{many(done.late, 'record')} came too late: the campaign or their round takes"
+            " no more, and they are not counted."
         )
     return lines
 
 
-def _drawn(done: Contribution) -> str:
+def _drawn(done: Contribution) -> list[str]:
     drawn = f"{done.drawn:,} drawn now, {done.already:,} drawn before"
-    return f"{many(done.records, 'record')}: {drawn}."
+    lines = [f"{many(done.records, 'record')}: {drawn}."]
+    if done.failed:
+        failed = many(done.failed, "record")
+        lines.append(f"The model failed on {failed}: the largest score stands for each.")
+    if done.missed:
+        missed = many(done.missed, "record")
+        lines.append(f"{missed} missed their round: it had closed, and they answer nothing.")
+    if done.unasked:
+        lines.append(f"{many(done.unasked, 'record')} were not asked, or not yet.")
+    if done.absent:
+        absent = many(done.absent, "record")
+        lines.append(f"{absent} enrolled before are not in this file, and have not answered.")
+    return lines
+
+
+def _again(contributor: Contributor, done: Contribution) -> str | None:
+    """How records answer that were not asked yet."""
+    if not done.unasked or contributor.membership is not Membership.JOINED:
+        return None
+    with_all = ", with a file of all records together" if done.absent else ""
+    return f"To answer, run the same command again{with_all}."
 
 
 def _in_words(counts: dict[str, int]) -> str:

@@ -8,7 +8,7 @@ import typer
 from tacit_client.cli.errors import MissingPart
 from tacit_client.cli.registering import Run, command
 
-_NEEDED = ("sklearn", "tacit_aggregator", "torch")
+_NEEDED = ("onnx", "onnxruntime", "sklearn", "tacit_aggregator", "torch")
 
 
 def demo(
@@ -20,10 +20,11 @@ def demo(
         bool, typer.Option("--keep", help="Leave the service up until Ctrl-C; say how to use it.")
     ] = False,
 ) -> None:
-    """Run a campaign with five sites on this machine, and show what comes out."""
+    """Run two campaigns with five sites on this machine, and show what comes out."""
     if any(find_spec(package) is None for package in _NEEDED):
         raise MissingPart(
-            "The demo needs the aggregator, torch and scikit-learn: install tacit-client[demo]."
+            "The demo needs the aggregator, torch, onnxruntime and scikit-learn: install"
+            " tacit-client[demo]."
         )
     from tacit_client.demo import run as run_demo  # noqa: PLC0415 -- other commands do without
 

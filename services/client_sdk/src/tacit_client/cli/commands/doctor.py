@@ -10,6 +10,7 @@ from tacit_client.cli.checks import (
     State,
     check_endpoint,
     check_ledger,
+    check_model_runtime,
     check_network,
     check_policy,
     check_versions,
@@ -34,7 +35,8 @@ def doctor(
         attempts=1, connect_seconds=5, read_seconds=10, total_seconds=15, ca_bundle=run.ca_bundle
     )
     ledger, joined = check_ledger(run.home)
-    checks = [check_versions(), check_policy(run.home), ledger, *check_network(network)]
+    checks = [check_versions(), check_policy(run.home), ledger]
+    checks += [*check_model_runtime(joined), *check_network(network)]
     endpoints = endpoints_of(joined)
     owners = Server(url, None if key is None else checked_key(key)).or_remembered(run)
     if owners.url is not None and owners.url not in {endpoint.url for endpoint in endpoints}:

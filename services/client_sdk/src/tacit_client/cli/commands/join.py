@@ -6,12 +6,13 @@ from typing import Annotated
 
 import typer
 
+from tacit.protocol import LabelCampaign
 from tacit_client import Contributor, Membership, Policy
 from tacit_client.cli.confirming import Yes, confirm
 from tacit_client.cli.invitations import read_invitation
 from tacit_client.cli.output import short
 from tacit_client.cli.registering import Run, command
-from tacit_client.cli.words import campaign_facts
+from tacit_client.cli.words import campaign_facts, leaves
 from tacit_client.errors import PolicyRefused
 from tacit_client.transport import Network
 
@@ -57,14 +58,15 @@ def join(
             "url": contributor.url,
             "key": asked.key,
             "epsilon": contributor.campaign.epsilon,
-            "leaves": contributor.campaign.evidence.kind,
+            "leaves": leaves(contributor.campaign),
             "notice": contributor.notice,
         }
         run.screen.explain(
             campaign_facts(contributor.campaign, contributor.digest), "", contributor.notice
         )
         run.screen.show(document, f"Joined as {contributor.site}.")
-        following = "contribute FILE --dry-run" if campaign is None else "export FILE -o BUNDLE"
+        carried = campaign is not None and isinstance(contributor.campaign, LabelCampaign)
+        following = "export FILE -o BUNDLE" if carried else "contribute FILE --dry-run"
         run.screen.explain(f"Next: {run.spelled(following)}")
 
 

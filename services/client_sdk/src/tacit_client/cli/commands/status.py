@@ -1,63 +1,26 @@
 """`tacit status` and `tacit ledger show`: where joined campaigns stand, here and at the server."""
 
 import time
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
 
-from tacit.protocol import CampaignState, CampaignStatus
-from tacit_client import Contributor, Ledger, Membership, Outbox
-from tacit_client.cli.exits import exit_code, sentence
-from tacit_client.cli.output import facts, short, table
+from tacit.protocol import CampaignStatus
+from tacit_client import Ledger, Outbox
+from tacit_client.cli.exits import exit_code
+from tacit_client.cli.output import RANDOMIZED_ALONE, facts, short, table
 from tacit_client.cli.registering import Run, command, finish
-from tacit_client.cli.words import as_fields, status_line
-from tacit_client.errors import TacitClientError
+from tacit_client.cli.standing import Standing, digests_of, looking, standing_of
+from tacit_client.cli.words import status_line
 from tacit_client.ledger import JoinedCampaign, find_campaign, joined_campaigns, spending
 from tacit_client.ledger.campaigns import not_joined
-from tacit_client.transport import Network
+from tacit_client.news import OVER, news
 
 UNKNOWN = "what was spent without a witness is not known"
-
-_OVER = frozenset({CampaignState.CLOSED, CampaignState.ABANDONED})
 
 Beginning = Annotated[
     str | None, typer.Argument(help="The beginning of a digest; without it, all of them.")
 ]
-
-
-@dataclass(frozen=True)
-class Standing:
-    """One joined campaign: what the ledger says, and the server, if it could be asked."""
-
-    digest: str
-    title: str
-    membership: Membership
-    records: dict[str, int]
-    status: CampaignStatus | None
-    error: TacitClientError | None
-
-    def waits_for(self) -> str:
-        """What is missing, in a sentence."""
-        if self.error is not None:
-            return sentence(self.error)
-        if self.status is None:
-            return "nothing: over for this site"
-        if self.records["drawn"]:
-            return "what was drawn to be sent: tacit contribute --resend"
-        return " ".join(self.status.waiting_for) or "nothing"
-
-    def fields(self) -> dict[str, Any]:
-        """The same for a program."""
-        return {
-            "campaign": self.digest,
-            "title": self.title,
-            "membership": self.membership,
-            "records": self.records,
-            "server": None if self.status is None else as_fields(self.status),
-            "problem": None if self.error is None else sentence(self.error),
-            "waits_for": self.waits_for(),
-        }
 
 
 def status(
@@ -74,17 +37,18 @@ def status(
     if follow:
         _follow(run, campaign, every)
         return
-    standings = [_standing(run, digest) for digest in _digests(run, campaign)]
-    rows = [_row(standing) for standing in standings]
-    headings = (
-        *("campaign", "title", "here", "server"),
-        *("records", "accepted", "counted", "waits for"),
-    )
+    standings = [standing_of(run, digest) for digest in digests_of(run, campaign)]
+    counted: tuple[str, ...] = ("records", "accepted", "counted")
+    if any(standing.here for standing in standings):
+        counted += ("late", "unanswered")
+    rows = [_row(standing, counted) for standing in standings]
+    headings = ("campaign", "title", "here", "server", *counted, "waits for")
     run.screen.show(
         {"campaigns": [standing.fields() for standing in standings]},
-        table(headings, rows, numbers="records,accepted,counted")
+        table(headings, rows, numbers=",".join(counted))
         if rows
         else f"No campaign is joined yet: {run.spelled('join INVITATION')}",
+        *(part for standing in standings for part in standing.rounds()),
     )
     failed = next((each.error for each in standings if each.error is not None), None)
     if failed is not None:
@@ -93,7 +57,7 @@ def status(
 
 def ledger_show(run: Run, campaign: Beginning = None) -> None:
     """Show what the ledger holds: campaigns, records, ε spent. Asks no server."""
-    with Ledger.open(run.home) as ledger:
+    with looking(run.home) as ledger:
         spent = spending(ledger)
         policy = run.home.policy()
         joined = joined_campaigns(ledger, campaign or "")
@@ -129,7 +93,7 @@ def ledger_show(run: Run, campaign: Beginning = None) -> None:
                 ("home", run.home.path),
                 ("persons", f"{spent.persons:,}"),
                 ("most ε of one", f"{spent.most_epsilon:g} of {policy.max_epsilon:g} allowed"),
-                ("may leave", ", ".join(sorted(policy.may_leave)) or "nothing but labels"),
+                ("may leave", ", ".join(sorted(policy.may_leave)) or RANDOMIZED_ALONE),
                 *(
                     [
                         ("restored", "this ledger is an old copy; see tacit doctor"),
@@ -153,64 +117,39 @@ def register(app: typer.Typer) -> None:
     app.add_typer(group, name="ledger")
 
 
-def _digests(run: Run, beginning: str | None) -> list[str]:
-    with Ledger.open(run.home) as ledger:
-        found = joined_campaigns(ledger, beginning or "")
-        if beginning and not found:
-            raise not_joined(ledger)
-    return [each.digest for each in found]
-
-
-def _standing(run: Run, digest: str) -> Standing:
-    """Ask the server of one campaign, and mark in the ledger what it says."""
-    with Contributor.open(digest, run.home, network=_network(run)) as contributor:
-        found: CampaignStatus | None = None
-        failed: TacitClientError | None = None
-        if contributor.membership is Membership.JOINED:
-            try:
-                found = contributor.refresh()
-            except TacitClientError as error:
-                failed = error
-        counts = {state.value: count for state, count in contributor.outbox.counts().items()}
-        return Standing(
-            digest, contributor.campaign.title, contributor.membership, counts, found, failed
-        )
-
-
-def _network(run: Run) -> Network:
-    return Network(attempts=2, ca_bundle=run.ca_bundle)
-
-
 def _follow(run: Run, beginning: str | None, every: float) -> None:
-    with Ledger.open(run.home) as ledger:
+    with looking(run.home) as ledger:
         digest = find_campaign(ledger, beginning).digest
-    last = ""
+    last: CampaignStatus | None = None
     while True:
         # The ledger is held only while asking, so that this site can contribute meanwhile.
-        standing = _standing(run, digest)
+        standing = standing_of(run, digest)
         if standing.error is not None:
             raise standing.error
         if standing.status is None:
             run.screen.show(standing.fields(), f"{short(digest)} {standing.membership}.")
             return
-        line = status_line(standing.status)
-        if line != last:
-            run.screen.show(standing.fields(), line)
-            last = line
-        if standing.status.state in _OVER:
+        told = news(standing.status)
+        if told != last:
+            run.screen.show(standing.fields(), status_line(standing.status), *standing.rounds()[2:])
+            last = told
+        if standing.status.state in OVER:
             return
         time.sleep(every)
 
 
-def _row(standing: Standing) -> tuple[object, ...]:
+def _row(standing: Standing, counted: tuple[str, ...]) -> tuple[object, ...]:
+    counts = {
+        **standing.records,
+        "records": max(standing.dealt, sum(standing.records.values())),
+        "unanswered": standing.unanswered,
+    }
     return (
         short(standing.digest),
         standing.title,
         standing.membership,
-        "?" if standing.status is None else standing.status.state,
-        f"{sum(standing.records.values()):,}",
-        f"{standing.records['accepted']:,}",
-        f"{standing.records['counted']:,}",
+        standing.server(),
+        *(f"{counts[name]:,}" for name in counted),
         standing.waits_for(),
     )
 

@@ -47,8 +47,13 @@ def get(
     campaign: Annotated[str, typer.Argument(help="The campaign's digest, or its beginning.")],
     *,
     which: Annotated[
-        ThresholdKind, typer.Option(help="nominal: so far. starred: once, at the planned end.")
-    ] = ThresholdKind.NOMINAL,
+        ThresholdKind | None,
+        typer.Option(
+            help="nominal: so far. starred: once, at the planned end. Default: nominal; of scores"
+            " the one there is.",
+            show_default=False,
+        ),
+    ] = None,
     wait: Annotated[
         float | None,
         typer.Option(help="Seconds to wait until the campaign is over. Default: as of now.", min=0),
@@ -130,7 +135,7 @@ def _key(run: Run, key: str | None) -> str:
 def _show(run: Run, found: VerifiedThreshold) -> None:
     run.screen.show(
         {"verified": True, "key": found.key, "threshold": as_fields(found.document)},
-        threshold_facts(found.document),
+        threshold_facts(found.document, found.campaign),
         *(
             ("There is no threshold to use: there were too few records.",)
             if isinstance(found.outcome, NotCertifiable)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tacit.protocol import Features
+from tacit.protocol import Features, Model
 from tacit.scores import softmax
 from tacit.scores.probabilities import ROW_SUM_TOLERANCE
 from tacit_client.cli.errors import BadFile
@@ -32,7 +32,26 @@ def probability_table(source: Source, layout: EvidenceLayout, classes: Sequence[
     )
 
 
-def feature_array(source: Source, layout: Layout, asked: Features) -> Array:
+def has_features(source: Source, layout: Layout) -> bool:
+    """Whether options name features, or the file has some and no probabilities or logits."""
+    if layout.features or layout.features_prefix is not None:
+        return True
+    others = (
+        layout.probabilities,
+        layout.probabilities_prefix,
+        layout.logits,
+        layout.logits_prefix,
+    )
+    if any(other is not None for other in others):
+        return False
+    names = ("probabilities", "logits")
+    usual = any(name in source.names for name in names)
+    if usual or _suffixes(source, "p_") or _suffixes(source, "logit_"):
+        return False
+    return "features" in source.names or bool(_suffixes(source, "x_"))
+
+
+def feature_array(source: Source, layout: Layout, asked: Features | Model) -> Array:
     """The features of the file, in the type and shape that the campaign asks for."""
     names = _feature_names(source, layout)
     found = source.numbers(names)

@@ -62,6 +62,10 @@ class Layout(EvidenceLayout):
     features_prefix: Annotated[
         str | None, _column("--features-prefix", "Columns named prefix + number. Default: x_")
     ] = None
+    scores: Annotated[
+        str | None,
+        _column("--scores", "Of score campaigns: the scores. Default: score or scores, if there"),
+    ] = None
     labels_as: Annotated[
         LabelsAs,
         typer.Option("--labels-as", help="Whether labels are names or numbers from 0."),

@@ -1,0 +1,1 @@
+"""Rounds of score campaigns: questions asked, answers counted, searches moved on."""
