@@ -1,7 +1,8 @@
 """The kill points: every commit and every request of the product, and the story that reaches it.
 
 Each is passed twice by the tests: killed just before it and just after it; before it by
-`make test-long`, but for the points of rounds. `test_kill_points.py` compares this table with the sources, so that a new commit or request needs a line here.
+`make test-long`, but for the points of rounds. `test_kill_points.py` compares this table with the
+sources, so that a new commit or request needs a line here.
 """
 
 from dataclasses import dataclass

@@ -35,9 +35,16 @@ class Moody(Linear):
         if moods == [ALWAYS]:
             os._exit(13)
         if moods and bool((features == 255).any()):
-            file.write_text(" ".join(moods[1:]))
+            _replace(file, " ".join(moods[1:]))
             _follow(moods[0])
         return super().forward(features)
+
+
+def _replace(file: Path, text: str) -> None:
+    """Write it at once: whoever reads meanwhile must not find a file with nothing in it."""
+    whole = file.with_suffix(".next")
+    whole.write_text(text)
+    whole.replace(file)
 
 
 def _follow(mood: str) -> None:

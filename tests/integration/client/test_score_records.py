@@ -200,10 +200,8 @@ def test_how_many_records_a_model_failed_on_is_said_at_the_site(
     file.write_bytes(hostile_models.failing())
     registered(stage.aggregator.settings, file, dtype="float32", shape=hostile_models.SHAPE)
     digest = sha256_hex(file.read_bytes())
-    model = Model(
-        digest=digest, dtype="float32", shape=hostile_models.SHAPE, outputs="probabilities"
-    )
-    campaign = stage.create(model=model, planned_n=60)
+    model = Model(digest=digest, dtype="float32", shape=hostile_models.SHAPE, outputs="logits")
+    campaign = stage.create(model=model, classes=["c0", "c1"], planned_n=60)
     features = hostile_models.records(60)
     features[:7, 1] = 5
     home = tmp_path / "home"
