@@ -1,8 +1,8 @@
 """The kill points: every commit and every request of the product, and the story that reaches it.
 
-Each is passed twice by the tests: killed just before it and just after it; before it by
-`make test-long`, but for the points of rounds. `test_kill_points.py` compares this table with the
-sources, so that a new commit or request needs a line here.
+Each is passed twice: killed just after it by `make test`, just before it by `make test-long`.
+`test_kill_points.py` compares this table with the sources, so that a new commit or request needs a
+line here.
 """
 
 from dataclasses import dataclass
@@ -49,16 +49,6 @@ class Story(StrEnum):
     ROTATES = "the operator rotates the signing key"
     REGISTERS = "the operator registers a model"
     REMOVES = "the operator removes a model"
-
-
-OF_ROUNDS = (
-    Story.ANSWERS,
-    Story.RUNS_A_MODEL,
-    Story.SERVES_ROUNDS,
-    Story.EXTENDS_A_ROUND,
-    Story.ENDS_A_SEARCH,
-    Story.DROPS_A_ROUND,
-)
 
 
 @dataclass(frozen=True)
@@ -176,14 +166,12 @@ def killed_at(story: Story) -> pytest.MarkDecorator:
     return pytest.mark.parametrize(
         "kill",
         [
-            pytest.param(
-                kill, id=str(kill), marks=pytest.mark.long if _is_long(kill, story) else ()
-            )
+            pytest.param(kill, id=str(kill), marks=pytest.mark.long if _is_long(kill) else ())
             for kill in kills(story)
         ],
     )
 
 
-def _is_long(kill: Kill, story: Story) -> bool:
+def _is_long(kill: Kill) -> bool:
     """Just after a commit or a request is harder: it has happened, and nobody was told."""
-    return kill.moment == "before" and story not in OF_ROUNDS
+    return kill.moment == "before"

@@ -18,6 +18,7 @@ from tacit_client import Ledger
 from tacit_client.cli.app import app
 from tacit_client.testing import RunningAggregator
 from tests.support.cli import Ended
+from tests.support.nimble import NimbleAggregator
 
 CLASSES = ("cat", "dog", "owl")
 RECORDS = 300
@@ -82,7 +83,7 @@ class World:
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     folder = tmp_path_factory.mktemp("cli")
-    with RunningAggregator(folder) as aggregator:
+    with NimbleAggregator(folder) as aggregator:
         token = aggregator.token(Role.OWNER, "lab")
         environment = {"TACIT_URL": aggregator.url, "TACIT_KEY": aggregator.key}
         owner = Person(folder / "owner", {**environment, "TACIT_TOKEN": token})

@@ -105,11 +105,11 @@ def interleaved(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Tally:
     deciding, may_commit, closed = threading.Event(), threading.Event(), threading.Event()
     tried, decided = Mover._try, StoringAnswers.decide
 
-    def try_meanwhile(mover: Mover, step: Step, terms: Any) -> bool:
+    def try_meanwhile(mover: Mover, step: Step, terms: Any) -> bool | None:
         if step is Step.CLOSE:
             assert deciding.wait(PATIENCE)
         moved = tried(mover, step, terms)
-        if step is Step.CLOSE:
+        if step is Step.CLOSE and moved:
             closed.set()
         return moved
 

@@ -15,6 +15,9 @@ _CONSTANTS: dict[str, NDArray[Any]] = {
     "nothing": np.array(0, dtype=np.float32),
     "three": np.array(3, dtype=np.float32),
     "minus": np.array([-1], dtype=np.int64),
+    "least": np.array([-(2**63)], dtype=np.int64),
+    "high": np.array(2, dtype=np.int64),  # the last row of weights
+    "beyond": np.array(3, dtype=np.int64),
     "yes": np.array(True),
     "weights": np.zeros((3, 2), dtype=np.float32),
     "towards": np.array([0, 50], dtype=np.float32),
@@ -61,7 +64,10 @@ def mixing() -> bytes:
 
 
 def failing(how: str = "undefined") -> bytes:
-    """Fails where the second feature is above 3: undefined, with an error, or in what it gives."""
+    """Fails where the second feature is above 3: undefined, with an error, or in what it gives.
+
+    With an error it stops there, and is done sooner; so a site refuses that one.
+    """
     column = node("Gather", "x one", "feature", axis=1)
     if how == "undefined":
         root = (node("Sub", "three feature", "left"), node("Sqrt", "left", "root"))
@@ -74,6 +80,14 @@ def failing(how: str = "undefined") -> bytes:
     above = (node("Sub", "feature three", "left"), node("Relu", "left", "above"))
     logits = (node("MatMul", "x weights", "flat"), node("Add", "flat above", "more"))
     return model_of((column, *above, *logits, node("Sigmoid", "more", "y")))
+
+
+def looked_up(*bounding: NodeProto, index: str = "index") -> bytes:
+    """A row of weights is added to the logits, by an index that is made of the second feature."""
+    feature = node("Gather", "x one", "feature", axis=1)
+    cast = node("Cast", "feature", "index", to=TensorProto.INT64)
+    picked = (node("Gather", f"weights {index}", "picked"), node("Squeeze", "picked one", "more"))
+    return model_of(added(feature, cast, *bounding, *picked))
 
 
 def records(n: int) -> NDArray[np.float32]:

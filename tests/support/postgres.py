@@ -49,12 +49,12 @@ def debian_programs() -> list[Path]:
     return [numbered[version] for version in sorted(numbered) if 15 <= version <= 18]
 
 
-def every_server() -> list[Any]:
-    """Parameters of a test that is run on every version there is here."""
+def every_backend() -> list[Any]:
+    """Parameters of a test that is run on SQLite and every version of PostgreSQL there is here."""
     wheel = [pytest.param(wheel_programs(version), id=f"wheel-{version}") for version in WHEEL]
     debian = [pytest.param(one, id=f"debian-{one.parent.name}") for one in debian_programs()]
     missing = pytest.param(None, id="debian", marks=pytest.mark.skip("no server of Debian's here"))
-    return [*wheel, *(debian or [missing])]
+    return [pytest.param("sqlite", id="sqlite"), *wheel, *(debian or [missing])]
 
 
 class PostgresServer:
@@ -168,9 +168,14 @@ def own_server(
         made.remove()
 
 
-def fresh_url(backend: str, folder: Path) -> str:
-    """A database that is not there yet or empty: `sqlite` in the folder, or `postgresql`."""
-    return f"sqlite:///{folder / 'aggregator.db'}" if backend == "sqlite" else server().fresh()
+def fresh_url(backend: str | Path, folder: Path) -> str:
+    """A database that is not there yet or empty: `sqlite` in the folder, or `postgresql`.
+
+    A path is that of the programs of some PostgreSQL.
+    """
+    if backend == "sqlite":
+        return f"sqlite:///{folder / 'aggregator.db'}"
+    return server(backend if isinstance(backend, Path) else None).fresh()
 
 
 def query(url: str, statement: str, *parameters: object) -> list[tuple[Any, ...]]:

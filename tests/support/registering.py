@@ -16,8 +16,9 @@ def registered(
     dtype: Dtype,
     shape: tuple[int, ...],
     module: str | None = None,
+    for_sites: bool = True,
 ) -> RegisteredModel:
-    """A model that gives logits, in the database of these settings."""
+    """A model that gives logits, in the database of these settings; of ONNX, for sites too."""
     formats: dict[str, Format] = {".pt2": "pt2", ".onnx": "onnx", ".safetensors": "safetensors"}
     model = examine(
         file,
@@ -27,6 +28,7 @@ def registered(
         dtype=dtype,
         shape=shape,
         outputs="logits",
+        for_sites=for_sites and file.suffix == ".onnx",
     )
     database = Database(settings.database_url)
     with database.transaction("test model") as connection:

@@ -17,7 +17,7 @@ from sqlalchemy import Connection, text
 from tacit.conformal import CoverageSketch
 from tacit.protocol import LabelCampaign, SigningKey, Upload
 from tacit_aggregator.database.engine import Database
-from tacit_aggregator.database.migrate import _config
+from tacit_aggregator.database.migrate import configuration
 from tests.support.label_campaigns import Reported, campaign_document
 
 SITE = "clinic"
@@ -55,7 +55,7 @@ def fill(url: str, reports: Sequence[Reported], secret: bytes) -> ReleaseOne:
     )
     database = Database(url)
     with database.transaction("release one") as connection:
-        config = _config()
+        config = configuration()
         config.attributes["connection"] = connection
         command.upgrade(config, "0001")
         _fill(connection, made, secret)

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -12,12 +13,22 @@ from tacit.protocol import AnswerUpload
 from tacit_aggregator.ingest.answers import StoringAnswers
 from tacit_aggregator.rounds.ending import Turn
 from tacit_aggregator.rounds.moving import Mover, Step
-from tests.support.aggregator import PATIENCE, Aggregator
+from tests.support.aggregator import PATIENCE, Aggregator, in_thread, migrated
 from tests.support.label_campaigns import problem_name
+from tests.support.postgres import every_backend, fresh_url
 from tests.support.score_campaigns import ScoreScene, ScoreSite, bits, score_scene
 
 BLOCKED_SECONDS = 0.5
 """Somebody who is not through after this long is held up."""
+
+
+@pytest.fixture(scope="module", params=every_backend())
+def server(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Aggregator]:
+    folder: Path = tmp_path_factory.mktemp("closing")
+    with in_thread(migrated(folder, database_url=fresh_url(request.param, folder))) as running:
+        yield running
 
 
 class Gate:
@@ -96,11 +107,11 @@ def test_an_answer_that_is_being_stored_is_counted_by_the_closing_that_waits_for
     before_closing, in_answer, closed = others.gate(), others.gate(), threading.Event()
     tried, decided = Mover._try, StoringAnswers.decide
 
-    def try_later(mover: Mover, step: Step, terms: Any) -> bool:
+    def try_later(mover: Mover, step: Step, terms: Any) -> bool | None:
         if step is Step.CLOSE and not before_closing.opened.is_set():
             before_closing.hold()
         moved = tried(mover, step, terms)
-        if step is Step.CLOSE:
+        if step is Step.CLOSE and moved:
             closed.set()
         return moved
 

@@ -140,13 +140,17 @@ def test_what_was_acknowledged_before_a_kill_is_counted_once_afterwards(
         assert made.status().records.counted == 30
 
 
-def test_workers_end_with_a_server_that_is_killed(tmp_path: Path) -> None:
+def test_workers_end_with_a_server_that_is_killed(
+    tmp_path: Path, generator: np.random.Generator
+) -> None:
     if not Path("/proc").is_dir():
         pytest.skip("looks for processes in /proc")
-    with as_process(migrated(tmp_path)) as aggregator:
+    with as_process(migrated(tmp_path)) as aggregator, scene(aggregator) as made:
         assert aggregator.process is not None
-        parent = aggregator.process.pid
-        workers = until(lambda: _children(parent))
+        made.site().send(Reported.random(generator, 5).upload(made.digest))
+        made.wait_until_counted(5)
+        workers = _children(aggregator.process.pid)
+        assert workers
         aggregator.kill()
         until(lambda: not any(_alive(worker) for worker in workers))
 

@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from onnx import TensorProto
 
 from tacit.protocol import Features, Model, Role, ScoreCampaign
 from tacit_aggregator.database.engine import Database
@@ -98,6 +99,20 @@ def test_what_is_code_or_not_for_sites_never_leaves(
                 assert problem_name(client.get(address)) == "not-found"
 
 
+def test_a_model_that_is_not_for_sites_is_had_by_no_owner_who_names_it(
+    tmp_path: Path, server: Aggregator
+) -> None:
+    file = save_onnx(tmp_path / "own.onnx", dtype=TensorProto.UINT8)
+    own = registered(server.settings, file, dtype="uint8", shape=SHAPE, for_sites=False)
+    document = score_document(k=CLASSES, model=named(own))
+    with server.client(server.token(Role.OWNER, "owner")) as owner:
+        address = f"/v1/campaigns/{document.digest}"
+        refused = owner.put(address, content=document.to_bytes(), headers=JSON)
+        assert problem_name(refused) == "unknown-model"
+        assert "uint8" not in refused.text
+        assert problem_name(owner.get(f"/v1/models/{own.digest}")) == "not-found"
+
+
 def test_a_file_that_has_changed_is_not_sent(
     server: Aggregator, campaign: ScoreScene, onnx: RegisteredModel
 ) -> None:
@@ -139,7 +154,8 @@ def test_who_fetches_a_large_model_and_does_not_read_takes_no_memory_and_no_desc
         made.truncate(size)
     digest = hashlib.sha256(bytes(size)).hexdigest()
     large = RegisteredModel(
-        digest, "large", "onnx", str(file), None, "float32", SHAPE, CLASSES, "logits"
+        *(digest, "large", "onnx", str(file), None, "float32", SHAPE, CLASSES, "logits"),
+        for_sites=True,
     )
     settings = migrated(tmp_path)
     database = Database(settings.database_url)

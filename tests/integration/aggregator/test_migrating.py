@@ -16,24 +16,21 @@ from sqlalchemy import inspect, text
 from tacit.protocol import Role, Signed, Threshold
 from tacit_aggregator.database.engine import Database
 from tacit_aggregator.database.lock import serving
-from tacit_aggregator.database.migrate import check_current, upgrade
+from tacit_aggregator.database.migrate import upgrade
+from tacit_aggregator.database.schema import check_current
 from tacit_aggregator.database.tables import metadata
 from tacit_aggregator.errors import OperatorError
 from tests.support.aggregator import as_process, in_thread, migrated
 from tests.support.label_campaigns import Reported, Scene, Site
-from tests.support.postgres import every_server, server
+from tests.support.postgres import every_backend, fresh_url, server
 from tests.support.release_one import SITE, ReleaseOne, fill
 from tests.support.scene import environment
 
-SQLITE = pytest.param("sqlite", id="sqlite")
 
-
-@pytest.fixture(params=[SQLITE, *every_server()])
+@pytest.fixture(params=every_backend())
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """An empty database, on SQLite and on every version of PostgreSQL that is here."""
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path / 'aggregator.db'}"
-    return server(request.param).fresh()
+    """An empty database."""
+    return fresh_url(request.param, tmp_path)
 
 
 def names(database: Database) -> dict[str, Any]:

@@ -2,12 +2,14 @@
 
 import re
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import httpx
 import numpy as np
+import psycopg
 import pytest
 from sqlalchemy.exc import OperationalError
 
@@ -20,6 +22,7 @@ from tacit_aggregator.rounds.moving import Mover
 from tacit_aggregator.rounds.thread import Rounds
 from tests.support.aggregator import PATIENCE, Aggregator, as_process, in_thread, migrated, until
 from tests.support.label_campaigns import Reported, problem, scene
+from tests.support.postgres import fresh_url, query
 from tests.support.score_campaigns import answer_round, bits, score_scene
 
 
@@ -75,6 +78,34 @@ def test_a_campaign_that_cannot_be_moved_keeps_no_other_from_going_on(
         assert unlucky.round(-1, 1.0).state == "enrolling"
         stuck.set()
         assert unlucky.asked().round == 0
+
+
+def test_a_round_that_somebody_holds_delays_no_other_search_and_is_no_trouble(
+    tmp_path: Path,
+) -> None:
+    settings = migrated(tmp_path, database_url=fresh_url("postgresql", tmp_path))
+    with in_thread(settings) as server, score_scene(server) as held, score_scene(server) as free:
+        stuck, other = held.site(enrol=40), free.site(enrol=40)
+        stuck.asked()
+        other.asked()
+        # As a server does that hangs while it stores an answer.
+        with psycopg.connect(settings.database_url) as hanging:
+            hanging.execute("SELECT 1 FROM rounds WHERE campaign = %s FOR SHARE", [held.digest])
+            stuck.done(0, 0)
+            until(lambda: is_waited_for(settings.database_url))
+            began = time.monotonic()
+            other.done(0, 0)
+            assert other.round(0, 20.0).round == 1
+            assert time.monotonic() - began < 9, "it waited until the usual lock_timeout"
+            assert stuck.round(0).round == 0
+            assert server.client().get("/readyz").status_code == 200
+        assert stuck.round(0, 20.0).round == 1
+
+
+def is_waited_for(url: str) -> bool:
+    """Whether somebody waits for a lock in this database."""
+    waiting = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database()"
+    return bool(query(url, f"{waiting} AND wait_event_type = 'Lock'"))
 
 
 def test_labels_and_answers_that_wait_together_are_stored_together(

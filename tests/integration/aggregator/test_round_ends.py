@@ -48,6 +48,31 @@ def test_a_round_with_too_few_answers_is_extended_and_says_why(server: Aggregato
         assert scene.status().rounds[0].answers == 5
 
 
+def test_a_round_takes_fewer_answers_in_proportion_if_fewer_records_are_enrolled(
+    server: Aggregator,
+) -> None:
+    with score_scene(server, least=10, enrol_in=1) as scene:
+        fast, _ = scene.site("fast", 8), scene.site("silent", 8)
+        fast.answer(fast.asked(), bits(1, 3))
+        scene.pass_deadline()
+        until(lambda: scene.status().rounds[0].extensions == 1)
+        assert "3 answers, at least 4 needed." in scene.status().waiting_for[0]
+        fast.answer(fast.asked(), bits(1, 1))
+        scene.pass_deadline()
+        assert fast.round(0, 20.0).round == 1
+
+
+def test_who_has_left_before_the_first_question_is_not_among_the_enrolled(
+    server: Aggregator,
+) -> None:
+    with score_scene(server) as scene:
+        scene.site("north", 10)
+        scene.site("south", 25).leave()
+        status = scene.status()
+        assert status.enrolled == 10
+        assert status.waiting_for[0].startswith("10 of 40 planned records enrolled")
+
+
 def test_late_answers_are_tallied_once_and_never_counted(server: Aggregator) -> None:
     with score_scene(server) as scene:
         north, south = scene.site("north", 20), scene.site("south", 20)

@@ -1,4 +1,4 @@
-"""One aggregator, started with the helper that users have for their own tests."""
+"""One aggregator, started almost as users start one for their own tests."""
 
 from collections.abc import Iterator
 
@@ -6,11 +6,12 @@ import pytest
 
 from tacit_client import Owner
 from tacit_client.testing import RunningAggregator
+from tests.support.nimble import NimbleAggregator
 
 
 @pytest.fixture(scope="session")
 def aggregator() -> Iterator[RunningAggregator]:
-    with RunningAggregator() as running:
+    with NimbleAggregator() as running:
         yield running
 
 

@@ -11,6 +11,7 @@ from tacit_client import Contributor, Owner, ReportState
 from tacit_client.testing import RunningAggregator
 from tests.integration.client.scenes import closed, create
 from tests.support.client_world import ALLOWING, given
+from tests.support.nimble import NimbleAggregator
 
 RECORDS = 50
 
@@ -59,7 +60,7 @@ def test_a_killed_client_goes_on_with_the_same_reports(
 
 
 def test_an_aggregator_that_was_killed_has_what_it_acknowledged(tmp_path: Path) -> None:
-    with RunningAggregator(tmp_path) as aggregator, aggregator.owner() as owner:
+    with NimbleAggregator(tmp_path) as aggregator, aggregator.owner() as owner:
         campaign = create(owner)
         invitation = aggregator.invitation(campaign.digest, "a site")
         with Contributor.join(invitation, tmp_path / "home", ALLOWING) as site:

@@ -14,6 +14,7 @@ from tacit_client.testing import RunningAggregator
 from tests.integration.client.scenes import SMALL_UPLOADS, closed, create, join
 from tests.support.aggregator import until
 from tests.support.client_world import given
+from tests.support.nimble import NimbleAggregator
 
 AS_BEFORE_COUNTING = """
 UPDATE uploads SET state = 'accepted';
@@ -46,7 +47,7 @@ def all_counted(owner: Owner, digest: str, records: int) -> None:
 
 @pytest.fixture
 def aggregator(tmp_path: Path) -> Iterator[RunningAggregator]:
-    with RunningAggregator(tmp_path / "server") as running:
+    with NimbleAggregator(tmp_path / "server") as running:
         yield running
 
 

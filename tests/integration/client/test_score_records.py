@@ -1,5 +1,6 @@
 """Records of score campaigns: which of them take part, and what scores them at their site."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from tacit_client import Membership
 from tacit_client.api import Api
 from tacit_client.errors import (
     EnrolmentClosed,
+    LedgerError,
     RecordsAbsent,
 )
 from tacit_client.ledger.dealt import places_of
@@ -84,6 +86,25 @@ def test_records_join_until_the_first_question_and_not_after_it(
         answered = north.contribute(**together, wait=False)
         assert (answered.drawn, answered.absent) == ((HALF + 40) // 4, 0)
         assert south.ledger.read("SELECT count(*) FROM dealt") == [(20,)]
+
+
+def test_records_whose_dealing_the_witness_does_not_know_of_are_not_enrolled(
+    stage: Stage, tmp_path: Path
+) -> None:
+    campaign = stage.create()
+    with stage.join(campaign, tmp_path / "home") as site:
+        witness = site.ledger.home.witness
+        in_the_way = witness.with_name(witness.name + ".new")
+        in_the_way.mkdir()
+        for dealt_before in (0, HALF):
+            assert site.ledger.read("SELECT count(*) FROM dealt") == [(dealt_before,)]
+            with pytest.raises(LedgerError, match="witness cannot be written"):
+                contributed(site, wait=False)
+            assert stage.owner.status(campaign.digest).enrolled == 0
+        in_the_way.rmdir()
+        contributed(site, wait=False)
+        assert stage.owner.status(campaign.digest).enrolled == HALF
+        assert json.loads(witness.read_bytes())["sequence"] == site.ledger.meta.sequence
 
 
 def test_a_second_file_does_not_throw_away_the_first(stage: Stage, tmp_path: Path) -> None:

@@ -6,11 +6,13 @@ from pathlib import Path
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from sqlalchemy import inspect, text
 
 from tacit_aggregator.database.engine import Database
 from tacit_aggregator.database.lock import only_server
-from tacit_aggregator.database.migrate import check_current, upgrade
+from tacit_aggregator.database.migrate import configuration, upgrade
+from tacit_aggregator.database.schema import check_current, revisions
 from tacit_aggregator.database.tables import metadata
 from tacit_aggregator.errors import OperatorError
 
@@ -45,6 +47,11 @@ def test_a_migrated_database_is_what_the_tables_declare(tmp_path: Path) -> None:
     with declared.transaction("create") as connection:
         metadata.create_all(connection)
     assert names_and_columns(database) == names_and_columns(declared)
+
+
+def test_the_schemas_that_a_server_knows_are_those_of_alembic() -> None:
+    scripts = ScriptDirectory.from_config(configuration())
+    assert [one.revision for one in scripts.walk_revisions()] == revisions()[::-1]
 
 
 def test_migrating_works_from_any_folder_and_again(

@@ -15,6 +15,7 @@ from typing import IO, Any
 import httpx
 import pytest
 
+from tests.support.aggregator import migrated
 from tests.unit.aggregator.test_commands import command
 
 
@@ -30,10 +31,17 @@ class Running:
         return int(found)
 
 
+def migrate(folder: Path) -> None:
+    """What `migrate` does in this folder, without a process of its own."""
+    name = folder / "tacit-aggregator"
+    secret = name.with_suffix(".secret")
+    migrated(folder, database_url=f"sqlite:///{name}.db", key_secret_file=secret)
+
+
 @contextmanager
 def served(folder: Path, **variables: str) -> Iterator[Running]:
     """A server on a migrated database, ended by its own process id."""
-    assert command(folder, "migrate").returncode == 0
+    migrate(folder)
     process = subprocess.Popen(
         [sys.executable, "-m", "tacit_aggregator", "serve"],
         stdout=subprocess.PIPE,
@@ -116,7 +124,7 @@ def test_the_file_can_be_served_again_after_the_server_was_killed(tmp_path: Path
 
 
 def test_a_port_that_is_taken_is_a_sentence(tmp_path: Path) -> None:
-    assert command(tmp_path, "migrate").returncode == 0
+    migrate(tmp_path)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         refused = command(tmp_path, "serve", TACIT_PORT=str(taken.getsockname()[1]))
     assert refused.returncode == 1
@@ -131,7 +139,7 @@ def test_a_database_that_is_not_migrated_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_secret_that_is_not_the_one_of_the_keys_is_refused(tmp_path: Path) -> None:
-    assert command(tmp_path, "migrate").returncode == 0
+    migrate(tmp_path)
     (tmp_path / "tacit-aggregator.secret").write_text("x" * 40)
     refused = command(tmp_path, "serve", TACIT_PORT="0")
     assert refused.returncode == 1
@@ -139,7 +147,7 @@ def test_a_secret_that_is_not_the_one_of_the_keys_is_refused(tmp_path: Path) -> 
 
 
 def test_safe_settings_are_served_in_production(tmp_path: Path) -> None:
-    assert command(tmp_path, "migrate").returncode == 0
+    migrate(tmp_path)
     variables = {
         "TACIT_ENVIRONMENT": "production",
         "TACIT_PUBLIC_URL": "https://a.example",
@@ -169,7 +177,7 @@ def test_safe_settings_are_served_in_production(tmp_path: Path) -> None:
 def test_unsafe_settings_are_refused_in_production(
     tmp_path: Path, variables: dict[str, str], what: str
 ) -> None:
-    assert command(tmp_path, "migrate").returncode == 0
+    migrate(tmp_path)
     (tmp_path / "open-to-all").write_text("s" * 40)
     (tmp_path / "open-to-all").chmod(0o644)
     refused = command(

@@ -148,6 +148,38 @@ def test_a_file_gives_scores_probabilities_or_features(tmp_path: Path) -> None:
     assert "scores" in read_records(array, plain, Layout(scores="s")).evidence
 
 
+@pytest.mark.parametrize(
+    ("header", "row", "says"),
+    [
+        ("diagnosis,score,p_cat,p_dog,p_owl", "cat,0.9,0.7,0.2,0.1", "both score and p_cat"),
+        ("diagnosis,scores,logit_0,logit_1,logit_2", "cat,0.9,1,2,3", "both scores and logit_0"),
+        ("diagnosis,score,x_0,x_1", "cat,0.9,7,9", "both score and x_0"),
+        ("score,scores", "0.9,0.8", "both score and scores"),
+    ],
+)
+def test_a_column_score_beside_something_else_was_taken_without_being_named(
+    site: Site, tmp_path: Path, header: str, row: str, says: str
+) -> None:
+    path = text(f"id,{header}\nr1,{row}\n")(tmp_path)
+    ended = site.run("contribute", path, "--dry-run", "--json")
+    assert ended.code == ExitCode.BAD_INPUT
+    assert says in ended.json["message"]
+    assert "--scores" in ended.json["message"]
+    name = header.split(",")[0 if header == "score,scores" else 1]
+    found = read_records(path, campaign(model=MODEL), Layout(scores=name))
+    assert set(found.evidence) == {"scores"}
+    if header.startswith("diagnosis"):
+        computed = read_records(path, campaign(model=MODEL), Layout(label="diagnosis"))
+        assert "scores" not in computed.evidence
+
+
+@pytest.mark.parametrize("beside", ["probabilities", "logits", "features"])
+def test_an_array_scores_beside_another_must_be_named_too(tmp_path: Path, beside: str) -> None:
+    arrays = {"labels": None, "probabilities": None, "scores": np.ones(3), beside: np.eye(3)}
+    with pytest.raises(BadFile, match=f"both scores and {beside}"):
+        read_records(npz(**arrays)(tmp_path), campaign(), Layout())
+
+
 def status(*rounds: RoundStatus, **changes: Any) -> CampaignStatus:
     tally = Tally(received=30, pending=10, counted=20, dropped=0, late=0)
     given: dict[str, Any] = {

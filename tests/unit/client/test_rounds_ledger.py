@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tacit_client import Contributor, Home, Ledger, Membership, Outbox, ReportState
-from tacit_client.errors import LedgerError
+from tacit_client.errors import LedgerError, LedgerTooOld
 from tacit_client.ledger import find_campaign, joined_campaigns, spending
 from tacit_client.ledger.campaigns import finish_campaign
 from tacit_client.ledger.dealt import RoundHere, rounds_here
@@ -259,6 +259,14 @@ def test_a_migration_that_fails_leaves_the_ledger_as_it_was(
     monkeypatch.undo()
     with Ledger.open(first) as ledger:
         assert ledger.read("SELECT count(*) FROM dealt") == [(0,)]
+
+
+def test_an_older_ledger_that_another_process_holds_is_said_to_be_older(first: Path) -> None:
+    with pytest.raises(LedgerTooOld, match="Wait until that has finished"):
+        Ledger.reading(first)
+    Ledger.open(first).close()
+    with Ledger.reading(first) as ledger:
+        assert rounds_here(ledger, 1) == ()
 
 
 def test_a_ledger_that_another_process_holds_can_be_looked_into_and_not_written_to(

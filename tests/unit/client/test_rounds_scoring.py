@@ -58,7 +58,11 @@ def test_a_record_that_the_model_fails_on_has_the_largest_score_and_only_their_n
     assert told[-1] == (N, N, "records scored")
 
 
-def test_the_notice_says_that_the_time_a_model_takes_is_not_covered() -> None:
+def test_the_notice_says_that_the_time_a_model_takes_is_not_protected_and_what_to_do() -> None:
     url = "https://tacit.example"
-    assert "how long that takes" in notice(score_world(model=MODEL).campaign, url)
+    said = notice(score_world(model=MODEL).campaign, url)
+    assert (
+        "how long that takes can be seen, may depend on the records, and is not protected" in said
+    )
+    assert "give probabilities or scores instead" in said
     assert "how long that takes" not in notice(score_world().campaign, url)

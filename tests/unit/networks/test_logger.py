@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 import pytest
 
-from tacit.networks.onnx_file import site_network
+from tacit.networks.onnx_file import onnx_network
 from tests.support.hostile_models import failing, records
 
 FEATURE = 1_951_072  # float32 holds it exactly
@@ -27,7 +27,7 @@ except Exception:
 def test_a_feature_that_an_operator_fails_on_was_printed_by_the_runtimes_logger(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    network = site_network(failing("error"), "float32")
+    network = onnx_network(failing("error"), "float32")
     features = records(1)
     features[0, 1] = FEATURE
     with pytest.raises(Exception, match=str(FEATURE)):  # which is why its text is never shown

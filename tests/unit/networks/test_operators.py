@@ -1,7 +1,12 @@
-"""What a site runs does the same work for every record, and gives the same each time."""
+"""What a site runs has no operator that is random, or known to tell records apart by its time."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import onnx
 import pytest
 import torch
@@ -10,7 +15,15 @@ from onnx import TensorProto, defs, helper
 from tacit.errors import ModelNotLoadable
 from tacit.networks import operators
 from tacit.networks.onnx_file import onnx_network, site_network
-from tests.support.hostile_models import added, failing, mixing, model_of, node, records
+from tests.support.hostile_models import (
+    added,
+    failing,
+    looked_up,
+    mixing,
+    model_of,
+    node,
+    records,
+)
 
 REFUSED = frozenset(
     """
@@ -33,6 +46,21 @@ LENGTH = (
     node("Cast", "feature", "lengths", to=TensorProto.INT64),
     node("Reshape", "lengths minus", "length"),
 )
+LOADING = """
+import sys
+from pathlib import Path
+from tacit.errors import ModelNotLoadable
+from tacit.networks.onnx_file import site_network
+try:
+    site_network(Path(sys.argv[1]).read_bytes(), "float32")
+except ModelNotLoadable as error:
+    print(error)
+"""
+
+
+def learned(operator: str, outputs: str, **attributes: Any) -> onnx.NodeProto:
+    """An operator of the domain ai.onnx.ml on the features."""
+    return node(operator, "x", outputs, domain="ai.onnx.ml", **attributes)
 
 
 def counted() -> onnx.GraphProto:
@@ -43,9 +71,10 @@ def counted() -> onnx.GraphProto:
 
 def test_every_operator_of_onnx_was_thought_about() -> None:
     every = {schema.name for schema in defs.get_all_schemas_with_history() if not schema.domain}
-    known = operators.UNCONDITIONAL | operators.UNEVEN | operators.SHAPED.keys()
+    kinds = [operators.UNCONDITIONAL, operators.UNEVEN, operators.INDEXED, operators.SHAPED]
+    known = set().union(*kinds)
     assert every - known == REFUSED & every
-    assert not operators.UNCONDITIONAL & operators.SHAPED.keys()
+    assert len(known) == sum(map(len, kinds))
 
 
 @pytest.mark.parametrize(
@@ -64,13 +93,29 @@ def test_every_operator_of_onnx_was_thought_about() -> None:
         ([node("Sin", "x", "r"), node("ReduceSum", "r", "more")], "Sin takes longer"),
         ([node("Cos", "x", "r"), node("ReduceSum", "r", "more")], "Cos takes longer"),
         ([node("Tan", "x", "r"), node("ReduceSum", "r", "more")], "Tan takes longer"),
+        *(
+            ([node(name, "x", "r"), node("ReduceSum", "r", "more")], f"{name} takes longer")
+            for name in ("Acosh", "Asinh", "Atanh", "Cosh", "Sinh", "ReduceLogSumExp")
+        ),
+        ([node("Pow", "three x", "r"), node("ReduceSum", "r", "more")], "Pow takes longer"),
+        ([*LENGTH, node("Gather", "weights length", "r")], "an index, at the operator Gather,"),
+        (
+            [*LENGTH, node("GatherElements", "minus length", "r")],
+            "GatherElements, .* probabilities",
+        ),
+        ([*LENGTH, node("GatherND", "minus length", "r")], "GatherND"),
+        ([*LENGTH, node("ScatterElements", "minus length one", "r")], "ScatterElements"),
+        ([*LENGTH, node("ScatterND", "minus length one", "r")], "ScatterND"),
         ([node("Cast", "x", "r", to=TensorProto.STRING)], "texts"),
         ([node("Constant", "", "s", value_string="0"), node("CastLike", "x s", "r")], "texts"),
         ([node("FusedMatMul", "x weights", "more", domain="com.microsoft")], "com.microsoft.Fused"),
-        ([node("TreeEnsembleRegressor", "x", "more", domain="ai.onnx.ml")], "ai.onnx.ml.Tree"),
+        ([learned("TreeEnsembleRegressor", "more")], "ai.onnx.ml.Tree"),
+        ([learned("SVMClassifier", "label more")], "ai.onnx.ml.SVMClassifier"),
+        ([learned("SVMRegressor", "more")], "ai.onnx.ml.SVMRegressor"),
+        ([learned("LinearClassifier", "l more", classlabels_strings=["a", "b"])], "texts"),
     ],
 )
-def test_a_model_whose_work_could_tell_records_apart_is_refused_at_a_site(
+def test_a_model_whose_time_is_known_to_tell_records_apart_is_refused_at_a_site(
     nodes: list[onnx.NodeProto], says: str
 ) -> None:
     content = model_of(added(*nodes), domains=("com.microsoft", "ai.onnx.ml"))
@@ -102,9 +147,117 @@ def test_a_file_that_calls_its_integers_floats_is_not_believed() -> None:
         site_network(model.SerializeToString(), "float32")
 
 
-def test_a_model_that_merely_fails_or_mixes_is_one_that_can_be_run() -> None:
-    for content in (mixing(), failing(), failing("error"), failing("no distribution")):
+def test_a_model_that_merely_gives_no_numbers_or_mixes_is_one_that_can_be_run() -> None:
+    for content in (mixing(), failing(), failing("no distribution")):
         site_network(content, "float32")(records(1) * 0)
+
+
+def test_a_model_that_would_stop_at_some_records_with_an_error_is_refused_at_a_site() -> None:
+    with pytest.raises(ModelNotLoadable, match="Clip keeps within it"):
+        site_network(failing("error"), "float32")
+
+
+@pytest.mark.parametrize("written", ["initializer", "value", "value_int"])
+def test_a_constant_table_may_be_looked_up_by_an_index_that_is_clipped_to_it(written: str) -> None:
+    bounding = [node("Clip", "index zero high", "within")]
+    if written != "initializer":
+        last = {"value": onnx.numpy_helper.from_array(np.array(2))}
+        constant = last if written == "value" else {"value_int": 2}
+        bounding = [
+            node("Constant", "", "top", **constant),
+            node("Clip", "index zero top", "within"),
+        ]
+    network = site_network(looked_up(*bounding, index="within"), "float32")
+    features = records(1)
+    for far in (-np.inf, -1e30, -1, 0, 2, 3, 1e30, np.inf, np.nan):
+        features[0, 1] = far
+        assert network(features).shape == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("bounding", "index"),
+    [
+        ([], "index"),
+        ([node("Clip", "index minus high", "within")], "within"),
+        ([node("Clip", "index zero beyond", "within")], "within"),  # the rows are 0, 1 and 2
+        ([node("Clip", "index high zero", "within")], "within"),
+        ([node("Clip", "index zero", "within")], "within"),
+        ([node("Clip", "index zero index", "within")], "within"),
+        ([node("Relu", "index", "within")], "within"),
+        (
+            [  # a feature that is NaN stays NaN, and then is a number far outside
+                node("Clip", "feature nothing three", "clipped"),
+                node("Cast", "clipped", "within", to=TensorProto.INT64),
+            ],
+            "within",
+        ),
+    ],
+)
+def test_an_index_that_may_be_out_of_range_is_refused(
+    bounding: list[onnx.NodeProto], index: str
+) -> None:
+    with pytest.raises(ModelNotLoadable, match="index, at the operator Gather"):
+        site_network(looked_up(*bounding, index=index), "float32")
+
+
+def test_a_lookup_along_an_axis_that_a_table_does_not_have_is_refused() -> None:
+    index = node("Cast", "x", "index", to=TensorProto.INT64), node("Clip", "index zero high", "c")
+    model = model_of(added(*index, node("Gather", "weights c", "more", axis=5)))
+    with pytest.raises(ModelNotLoadable, match="index, at the operator Gather"):
+        operators.check_operators(onnx.load_from_string(model))
+
+
+def test_a_power_with_a_constant_exponent_can_be_run() -> None:
+    nodes = added(node("Pow", "x three", "r"), node("ReduceSum", "r", "more"))
+    site_network(model_of(nodes), "float32")(records(1))
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        [node("Div", "least minus", "q")],
+        [node("Div", "least zero", "q")],
+        [node("Mod", "least minus", "q")],
+        [node("Shape", "x", "s"), node("Sub", "s s", "z"), node("Div", "s z", "q")],
+    ],
+)
+def test_a_division_of_integers_that_ended_the_process_is_refused(
+    nodes: list[onnx.NodeProto], tmp_path: Path
+) -> None:
+    cast = node("Cast", "q", "f", to=TensorProto.FLOAT)
+    file = tmp_path / "deadly.onnx"
+    file.write_bytes(model_of(added(*nodes, cast, node("ReduceSum", "f", "more"))))
+    ended = subprocess.run(
+        [sys.executable, "-c", LOADING, str(file)],
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert ended.returncode == 0
+    assert "no positive constant" in ended.stdout
+
+
+def test_a_model_with_two_constants_of_one_name_is_refused() -> None:
+    nodes = [node("Div", "least one", "q"), node("Cast", "q", "more", to=TensorProto.FLOAT)]
+    model = onnx.load_model_from_string(model_of(added(*nodes)))
+    site_network(model.SerializeToString(), "float32")
+    second = onnx.numpy_helper.from_array(np.array([-1]), "one")
+    model.graph.initializer.append(second)  # which is the one that would be taken
+    with pytest.raises(ModelNotLoadable, match="defines a value twice"):
+        site_network(model.SerializeToString(), "float32")
+
+
+def test_a_constant_that_would_be_in_another_file_is_not_looked_for() -> None:
+    nodes = [node("Div", "least one", "q"), node("Cast", "q", "more", to=TensorProto.FLOAT)]
+    model = onnx.load_model_from_string(model_of(added(*nodes)))
+    (held,) = (each for each in model.graph.initializer if each.name == "one")
+    held.ClearField("raw_data")
+    held.data_location = TensorProto.EXTERNAL
+    held.external_data.add(key="location", value="elsewhere")
+    with pytest.raises(ModelNotLoadable, match="external data"):
+        site_network(model.SerializeToString(), "float32")
 
 
 class Convolutions(torch.nn.Module):
@@ -153,8 +306,20 @@ class Recurrent(torch.nn.Module):
         return logits
 
 
+class Embedding(torch.nn.Module):
+    """Rows of a table, by features that are clipped to it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = torch.nn.Parameter(torch.rand(5, 3))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        rows: torch.Tensor = self.table[(9 * x[:, 0]).long().clamp(0, len(self.table) - 1)]
+        return rows.sum(1)
+
+
 @pytest.mark.filterwarnings("ignore")  # of torch, about its older exporter
-@pytest.mark.parametrize("module", [Convolutions, Transformer, Recurrent])
+@pytest.mark.parametrize("module", [Convolutions, Transformer, Recurrent, Embedding])
 def test_usual_models_run_at_a_site_as_torch_exports_them(
     tmp_path: Path, module: type[torch.nn.Module]
 ) -> None:

@@ -72,10 +72,10 @@ def test_a_record_that_occurs_twice_is_refused() -> None:
         deal_by_key(KEY, twice, (1, 1))
 
 
-# Of 20,000 keys, the share of those that put a record into a round is within `bound` of the
-# round's share but with probability 2·exp(-2·20,000·bound²) (Hoeffding; keys are independent, and
+# Of 5,000 keys, the share of those that put a record into a round is within `bound` of the
+# round's share but with probability 2·exp(-2·5,000·bound²) (Hoeffding; keys are independent, and
 # a pseudorandom function is taken for a random one). There are 3 sizes, 2 records and 4 rounds.
-KEYS, SIZES, SHARES = 20_000, (1, 2, 7), (1, 2, 3, 4)
+KEYS, SIZES, SHARES = 5_000, (1, 2, 7), (1, 2, 3, 4)
 BOUND = math.sqrt(math.log(2 * len(SIZES) * 2 * len(SHARES) / FALSE_ALARM) / (2 * KEYS))
 
 

@@ -224,3 +224,9 @@ def test_the_first_question_is_the_middle_of_the_scores_range() -> None:
 def test_a_date_of_a_score_campaign_is_a_whole_second_of_utc() -> None:
     with pytest.raises(ValidationError, match="whole second"):
         score_campaign(enrol_until=ENROL_UNTIL + timedelta(microseconds=1))
+
+
+def test_a_round_takes_no_more_answers_than_the_plan_and_in_proportion_if_fewer_enrol() -> None:
+    document = score_campaign(planned_n=1000, shares=(1,) * 4, least=100)
+    enrolled = (2000, 1000, 999, 500, 5, 1)
+    assert [document.least(n) for n in enrolled] == [100, 100, 100, 50, 1, 1]

@@ -47,6 +47,7 @@ def site_network(content: bytes, dtype: str) -> Network:
     What is run is what was checked, whatever else another reader could find in the file.
     """
     model = onnx.load_model_from_string(content)
+    _refuse_more_than_a_graph(model)  # before constants are looked into, which could be in files
     check_operators(model)
     return onnx_network(model.SerializeToString(), dtype)
 

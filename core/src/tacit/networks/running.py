@@ -67,7 +67,9 @@ def one_by_one(model: Described, network: Network) -> Predictor:
     A record's probabilities depend on no other record: ε is of one record's bit, and a model that
     carried one record into the outputs of others would have all their bits tell of it. Where a
     model fails, or gives no probabilities, they are NaN, and the others are what they are: an error
-    that some records raise and others do not would be seen from outside.
+    that some records raise and others do not would be seen from outside. How long it takes can be
+    seen too, and is not protected: `tacit.networks.operators` refuses what is known to take longer
+    for some records, and no more.
     """
 
     def predict(features: NDArray[Any]) -> NDArray[np.float64]:

@@ -51,7 +51,8 @@ class RoundPlan(Wire):
     seconds: Annotated[int, Field(ge=1, le=LONGEST_ROUND)]
     """A round closes when every enrolled site is done, or so long after it was opened."""
     least: Annotated[int, Field(ge=1)]
-    """With fewer answers at its end a round is extended, by the same time again."""
+    """With fewer answers at its end a round is extended, by the same time again; in proportion
+    if fewer than planned are enrolled."""
     enrol_until: Moment
     """The first question is asked when `planned_n` records are enrolled, and then at the latest;
     from then on nobody can enrol."""
@@ -154,6 +155,10 @@ class ScoreCampaign(Campaign):
             opens=opens,
             closes=closes,
         )
+
+    def least(self, asked_n: int) -> int:
+        """The answers that a round takes if so many are enrolled: no more than it can get."""
+        return -(-self.rounds.least * min(asked_n, self.planned_n) // self.planned_n)
 
     @property
     def channel(self) -> BinaryChannel:

@@ -1,6 +1,13 @@
-"""`python -m tacit_aggregator` is `tacit-aggregator`."""
+"""`tacit-aggregator`, and `python -m tacit_aggregator`."""
 
-from tacit_aggregator.cli import main
 
-if __name__ == "__main__":  # not in the worker processes that are spawned from here
+def main() -> None:
+    """Run the command line."""
+    # Imported here: worker processes import this module again, and need nothing of the rest.
+    from tacit_aggregator.cli import main as run  # noqa: PLC0415 -- see above
+
+    run()
+
+
+if __name__ == "__main__":
     main()

@@ -15,7 +15,6 @@ from tacit_aggregator.console import (
     settings_from_environment,
 )
 from tacit_aggregator.database.engine import Database
-from tacit_aggregator.database.migrate import upgrade
 from tacit_aggregator.keys import commands as keys
 from tacit_aggregator.keys import service as keys_service
 from tacit_aggregator.keys.secret import ensure_secret, secret_file
@@ -63,6 +62,8 @@ def serve() -> None:
 @app.command()
 def migrate(as_json: Json = False) -> None:
     """Make the database, or bring it to this version; make a first signing key if there is none."""
+    from tacit_aggregator.database.migrate import upgrade  # noqa: PLC0415 -- loads slowly
+
     settings = settings_from_environment()
     secret_file(settings)  # refuses now, rather than after the database was changed
     upgrade(settings.database_url, settings.database_wait_seconds)

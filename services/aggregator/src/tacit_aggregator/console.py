@@ -16,7 +16,7 @@ from typer.core import TyperGroup
 
 from tacit.protocol.wire import field_errors
 from tacit_aggregator.database.engine import Database
-from tacit_aggregator.database.migrate import check_current
+from tacit_aggregator.database.schema import check_current
 from tacit_aggregator.errors import OperatorError
 from tacit_aggregator.settings import Settings
 

@@ -17,7 +17,7 @@ from prometheus_client import CollectorRegistry, start_http_server
 
 from tacit_aggregator.database.engine import Database
 from tacit_aggregator.database.lock import serving
-from tacit_aggregator.database.migrate import check_current
+from tacit_aggregator.database.schema import check_current
 from tacit_aggregator.errors import OperatorError
 from tacit_aggregator.http.app import create_app
 from tacit_aggregator.http.connections import Connection

@@ -11,6 +11,7 @@ TacitClientError
 │   ├── LedgerInUse             another process holds the ledger
 │   ├── LedgerRestored          the ledger is an old copy; campaigns open at that time are refused
 │   ├── LedgerTooNew            a newer version of Tacit wrote the ledger
+│   ├── LedgerTooOld            an earlier one did, and another process holds the ledger
 │   └── LedgerCorrupt           the ledger's file is damaged
 ├── CampaignError
 │   ├── NotJoined               the ledger holds no such campaign
@@ -138,6 +139,13 @@ class LedgerRestored(LedgerError):
 
 class LedgerTooNew(LedgerError):
     """A newer version of Tacit wrote this ledger; install that version or a later one."""
+
+
+class LedgerTooOld(LedgerError):
+    """This ledger is of an earlier version of Tacit, or being made, and another process holds it.
+
+    Wait until that has finished; the next command brings the ledger to this version.
+    """
 
 
 class LedgerCorrupt(LedgerError):

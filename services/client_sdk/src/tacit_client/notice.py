@@ -43,6 +43,7 @@ def _of_time(campaign: ScoreCampaign) -> str:
     if campaign.model is None:
         return ""
     return (
-        " If the campaign's model scores features here, how long that takes may be seen, and ε does"
-        " not cover it."
+        " If the campaign's model scores features here, how long that takes can be seen, may depend"
+        " on the records, and is not protected by ε. If that is too much, give probabilities or"
+        " scores instead."
     )

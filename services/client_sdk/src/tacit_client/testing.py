@@ -137,18 +137,21 @@ class RunningAggregator:
         self, *arguments: str, stdout: int | IO[bytes], stderr: int | None = None
     ) -> subprocess.Popen[bytes]:
         others = {k: v for k, v in os.environ.items() if not k.startswith("TACIT_")}
+        return subprocess.Popen(  # noqa: S603 -- this Python, and the arguments above
+            [sys.executable, "-m", "tacit_aggregator", *arguments],
+            env=others | self._variables(),
+            stdin=subprocess.DEVNULL,
+            stdout=stdout,
+            stderr=stderr,
+        )
+
+    def _variables(self) -> dict[str, str]:
         own = {
             "TACIT_DATABASE_URL": f"sqlite:///{self.database.as_posix()}",
             "TACIT_HOST": "127.0.0.1",
             "TACIT_PORT": str(self._port),
         }
-        return subprocess.Popen(  # noqa: S603 -- this Python, and the arguments above
-            [sys.executable, "-m", "tacit_aggregator", *arguments],
-            env=others | own | self._settings,
-            stdin=subprocess.DEVNULL,
-            stdout=stdout,
-            stderr=stderr,
-        )
+        return own | self._settings
 
     def _listening_port(self, begin: int) -> int:
         ends = time.monotonic() + self._patience

@@ -168,8 +168,11 @@ def _statuses(
 
 def _check_model(connection: Connection, campaign: ScoreCampaign, asked: Model) -> None:
     model = find_model(connection, asked.digest)
-    if model is None or model.format != "onnx":
-        raise Refusal(Problems.UNKNOWN_MODEL, "No ONNX model with this digest is registered here.")
+    if model is None or not model.for_sites:
+        raise Refusal(
+            Problems.UNKNOWN_MODEL,
+            "No model with this digest is registered here for sites: models add --for-sites.",
+        )
     gives = (model.dtype, model.shape, model.classes, model.outputs)
     if gives != (asked.dtype, asked.shape, campaign.k, asked.outputs):
         raise Refusal(

@@ -71,7 +71,7 @@ def status_of(
         state=state,
         closed_by=None if closed_by is None else ClosedBy(closed_by),
         planned_n=campaign.planned_n,
-        enrolled=sum(site.enrolled for site in sites),
+        enrolled=sum(site.enrolled for site in sites) if search is None else search.enrolled,
         records=records,
         site_count=len(sites),
         sites=tuple(site_status(site) for site in sites if only in (None, site.site)),

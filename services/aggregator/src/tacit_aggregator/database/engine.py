@@ -86,6 +86,10 @@ class Database:
         """Let nobody else do this until the transaction ends, in whichever process."""
         self._dialect.keep_others_out(connection, what)
 
+    def be_brief(self, connection: Connection) -> None:
+        """Wait for no lock longer than a second in this transaction, and fail (see `is_locked`)."""
+        self._dialect.be_brief(connection)
+
     def wait(self, seconds: float) -> None:
         """Wait until the database answers, at most for so long."""
         give_up = time.monotonic() + seconds

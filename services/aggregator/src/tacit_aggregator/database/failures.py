@@ -1,7 +1,17 @@
 """Which errors of the database pass by themselves."""
 
+from typing import Any
+
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as NoConnection
+
+_LOCK_NOT_AVAILABLE = "55P03"
+
+
+def is_locked(error: BaseException) -> bool:
+    """Whether others held a row for longer than was waited for."""
+    original: Any = getattr(error, "orig", None)
+    return getattr(original, "sqlstate", None) == _LOCK_NOT_AVAILABLE
 
 
 def is_away(error: BaseException) -> bool:

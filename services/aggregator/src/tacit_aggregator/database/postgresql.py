@@ -90,6 +90,10 @@ class Postgresql:
         """Hold the lock of this name until the transaction ends."""
         connection.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(what, 0))))
 
+    def be_brief(self, connection: Connection) -> None:
+        """Give a lock up soon that others hold."""
+        connection.exec_driver_sql("SET LOCAL lock_timeout = '1s'")
+
     def wait(self, engine: Engine, give_up: float) -> None:
         """Try again until the server answers."""
         told = False

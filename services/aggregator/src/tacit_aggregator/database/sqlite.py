@@ -54,6 +54,9 @@ class Sqlite:
     def keep_others_out(self, connection: Connection, what: str) -> None:
         """A transaction that writes is alone anyway."""
 
+    def be_brief(self, connection: Connection) -> None:
+        """It has no rows to wait for: it waited for its turn, and that is over."""
+
     def wait(self, engine: Engine, give_up: float) -> None:
         """A file is there or not."""
 

@@ -2,6 +2,7 @@
 
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     Column,
     Double,
     ForeignKey,
@@ -14,6 +15,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    false,
 )
 
 metadata = MetaData(
@@ -63,6 +65,9 @@ models = Table(
     Column("classes", Integer, nullable=False),
     Column("outputs", String(16), nullable=False),  # logits, probabilities
     Column("registered_at", Double, nullable=False),
+    Column(
+        "for_sites", Boolean, nullable=False, server_default=false()
+    ),  # whether the file may leave this server
 )
 
 campaigns = Table(

@@ -36,6 +36,14 @@ def add(  # noqa: PLR0917 -- typer makes them options
             help="For safetensors: what makes the torch module that the weights are for.",
         ),
     ] = None,
+    for_sites: Annotated[
+        bool,
+        typer.Option(
+            "--for-sites",
+            help="The file may leave this server: any owner may have the sites of a score campaign"
+            " fetch and run it. ONNX only.",
+        ),
+    ] = False,
     model_format: Annotated[
         Format | None, typer.Option("--format", help="By default what the file's name ends with.")
     ] = None,
@@ -56,6 +64,7 @@ def add(  # noqa: PLR0917 -- typer makes them options
             dtype=dtype,
             shape=_shape(shape),
             outputs=outputs,
+            for_sites=for_sites,
         )
         with place.database.transaction("register model") as connection:
             service.register(connection, model, time.time())

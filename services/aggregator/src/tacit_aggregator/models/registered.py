@@ -47,6 +47,8 @@ class RegisteredModel:
     """Of one record."""
     classes: int
     outputs: Outputs
+    for_sites: bool = False
+    """Whether the file may leave the server, for the sites of score campaigns."""
 
     def content(self) -> bytes:
         """The file's bytes, if they are still those that were registered."""

@@ -64,11 +64,15 @@ def examine(
     dtype: Dtype,
     shape: tuple[int, ...],
     outputs: Outputs,
+    for_sites: bool = False,
 ) -> RegisteredModel:
     """Load a model's file and run it on zeros, to learn how many classes it has.
 
-    Needs no database, and may take a while. Loading a .pt2 file runs the code that is in it.
+    Needs no database, and may take a while. Loading a .pt2 file runs the code that is in it, so
+    that no other format than ONNX may be for sites.
     """
+    if for_sites and format != "onnx":
+        raise OperatorError("Only ONNX models are sent to sites; other files could run as code.")
     file = path.resolve()
     digest = _digest(file)
     try:
@@ -77,7 +81,7 @@ def examine(
     except ValidationError as error:
         raise OperatorError(f"This is not what a model can take: {described(error)}") from None
     unknown_classes = RegisteredModel(
-        digest, name, format, str(file), module, dtype, shape, 0, outputs
+        digest, name, format, str(file), module, dtype, shape, 0, outputs, for_sites
     )
     return replace(unknown_classes, classes=probe(unknown_classes))
 
@@ -115,12 +119,9 @@ def remove(connection: Connection, prefix: str) -> RegisteredModel:
 
 
 def for_sites(connection: Connection, digest: str, owner: str | None) -> RegisteredModel | None:
-    """The ONNX model with this digest; with an owner, if a score campaign of theirs names it.
-
-    No other format leaves the server: loading a .pt2 file would run what is in it.
-    """
+    """The model with this digest that sites may have; of an owner, if a campaign names it."""
     model = find(connection, digest)
-    if model is None or model.format != "onnx":
+    if model is None or not model.for_sites:
         return None
     if owner is not None:
         named = queries.naming(connection, digest, owner)
@@ -162,4 +163,5 @@ def _model(row: AnyRow) -> RegisteredModel:
         shape=tuple(json.loads(row.shape)),
         classes=row.classes,
         outputs=row.outputs,
+        for_sites=row.for_sites,
     )

@@ -39,7 +39,7 @@ class Turn:
         Where they are too few the campaign ends, and nobody spends any privacy.
         """
         terms, asked_n = self.terms.scores, int(self.search.enrolled)
-        queries.ask(self.connection, self.terms.digest, asked_n)
+        queries.ask(self.connection, self.terms.digest, asked_n, terms.least(asked_n))
         if asked_n and (terms.delta is not None or asked_n >= terms.round_count):
             first = terms.state_machine(asked_n).start()
             if not isinstance(first, NotCertifiable):

@@ -8,6 +8,7 @@ from sqlalchemy import Connection
 from tacit.protocol import CampaignState
 from tacit_aggregator.campaigns.documents import Documents, Terms
 from tacit_aggregator.database.engine import Database
+from tacit_aggregator.database.failures import is_locked
 from tacit_aggregator.database.rows import AnyRow
 from tacit_aggregator.metrics import Metrics
 from tacit_aggregator.rounds import queries
@@ -75,16 +76,18 @@ class Mover:
             now = self._database.now(connection)
             steps = [(one.digest, due(one, now)) for one in queries.unfinished(connection)]
         taken = [self._try(step, digest) for digest, step in steps if step is not None]
-        self._failing = not all(taken)
+        self._failing = False in taken
         return any(taken)
 
-    def _try(self, step: Step, digest: str) -> bool:
-        """What goes wrong in one campaign keeps no other from going on."""
+    def _try(self, step: Step, digest: str) -> bool | None:
+        """What goes wrong in one campaign keeps no other from going on; None if it was locked."""
         try:
             terms = self._documents.get(digest)
             if terms is not None:
                 self._steps[step](terms)
         except Exception as error:
+            if is_locked(error):  # somebody is at it: the next time
+                return None
             # Only what kind of error: the text of a database error may hold the row.
             _log.error("search not moved", step=step.value, error=type(error).__name__)
             return False
@@ -120,6 +123,7 @@ class Mover:
 
     def _turn(self, connection: Connection, terms: Terms, step: Step) -> Turn | None:
         """The search, if the step is still due now that nobody else can take it."""
+        self._database.be_brief(connection)
         queries.lock(connection, terms.digest)
         now = self._database.now(connection)
         (search,) = queries.searches(connection, [terms.digest])

@@ -130,7 +130,7 @@ _EXTEND = (
 _ASK = (
     update(campaigns)
     .where(campaigns.c.digest == bindparam("of_campaign"))
-    .values(asked_n=bindparam("asked"))
+    .values(asked_n=bindparam("asked"), least=bindparam("at_least"))
 )
 _TALLY = _OF_ROUND & (tallies.c.site == bindparam("of_site"))
 _ANSWERS_OF_SITE = select(tallies.c.answers).where(_TALLY)
@@ -195,9 +195,10 @@ def done_with_open(connection: Connection, digests: Collection[str]) -> Sequence
     return connection.execute(statement).all()
 
 
-def ask(connection: Connection, campaign: str, asked_n: int) -> None:
-    """From now on nobody enrols: the search is for so many records."""
-    connection.execute(_ASK, {"of_campaign": campaign, "asked": asked_n})
+def ask(connection: Connection, campaign: str, asked_n: int, least: int) -> None:
+    """From now on nobody enrols: the search is for so many records, and rounds take `least`."""
+    values = {"of_campaign": campaign, "asked": asked_n, "at_least": least}
+    connection.execute(_ASK, values)
 
 
 def store(connection: Connection, values: dict[str, Any]) -> None:

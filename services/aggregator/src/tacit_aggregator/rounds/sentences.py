@@ -27,7 +27,7 @@ def round_open(search: AnyRow, terms: ScoreCampaign, now: float) -> str:
     """Whom the open round waits for, and why it waits longer than planned."""
     this = f"Round {search.round + 1} of {terms.round_count}"
     left = search.ends_at - now
-    if not search.waiting_sites or (left <= 0 and search.answers >= terms.rounds.least):
+    if not search.waiting_sites or (left <= 0 and search.answers >= search.least):
         return f"{this} is being closed."
     if left <= 0:
         return f"{this} is being extended."
@@ -39,7 +39,7 @@ def round_open(search: AnyRow, terms: ScoreCampaign, now: float) -> str:
         times = "once" if search.extensions == 1 else f"{search.extensions} times"
         said += (
             f" It was extended {times}: {_many(search.answers, 'answer')},"
-            f" at least {terms.rounds.least} needed."
+            f" at least {search.least} needed."
         )
     return said
 

@@ -35,6 +35,11 @@ class SearchNow:
     """The sites that are done with the open round."""
     has_result: bool
 
+    @property
+    def enrolled(self) -> int:
+        """The records of those that take part."""
+        return int(self.search.enrolled)
+
     def waiting_for(self, now: float) -> Iterable[str]:
         """Why there is no final result yet; nothing if there is one."""
         if self.search.state != CampaignState.CLOSED:

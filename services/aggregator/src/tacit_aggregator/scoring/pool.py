@@ -54,9 +54,8 @@ class Pool:
             return self._executor.submit(work, *args, **kwargs)
 
     def _started(self) -> ProcessPoolExecutor:
-        # Spawned, not forked: a fork of a process with threads and connections is a trap.
-        executor = ProcessPoolExecutor(
+        # Spawned, not forked: a fork of a process with threads and connections is a trap. Each is
+        # started when there is work for it, so a server that never scores has none.
+        return ProcessPoolExecutor(
             self.workers, mp_context=get_context("spawn"), initializer=worker.start
         )
-        executor.submit(worker.ready)
-        return executor

@@ -62,11 +62,6 @@ def start() -> None:
         threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
 
 
-def ready() -> bool:
-    """Nothing: the first task makes a worker import what it needs."""
-    return True
-
-
 def score(tasks: tuple[Task, ...], seconds: float) -> tuple[Counts | ModelTrouble, ...]:
     """The counts of each task; a worker that needs longer for one step of them ends."""
     with _alarm(seconds):

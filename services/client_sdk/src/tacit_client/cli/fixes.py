@@ -10,6 +10,7 @@ from tacit_client.errors import (
     LedgerInUse,
     LedgerRestored,
     LedgerTooNew,
+    LedgerTooOld,
     NotAServer,
     Overloaded,
     ProtocolRefused,
@@ -23,6 +24,7 @@ from tacit_client.errors import (
 _FIXES: tuple[tuple[type[TacitClientError], str], ...] = (
     (InvalidPolicy, "Correct {place}; the client's README lists its fields."),
     (LedgerInUse, "Wait until the other command has ended, or name another place with --home."),
+    (LedgerTooOld, "Wait until the other command has ended, and run this one again."),
     (LedgerTooNew, "Install the version of tacit-client that wrote it, or a later one."),
     (
         LedgerCorrupt,

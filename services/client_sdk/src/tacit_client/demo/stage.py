@@ -63,7 +63,7 @@ class Stage:
         file = self.folder / "digits.onnx"
         model.save(file)
         shape = ",".join(map(str, SHAPE))
-        options = ("--name", "digits", "--dtype", DTYPE, "--shape", shape)
+        options = ("--name", "digits", "--dtype", DTYPE, "--shape", shape, "--for-sites")
         return str(self.aggregator.command("models", "add", str(file), *options)["digest"])
 
     def owner(self) -> Owner:

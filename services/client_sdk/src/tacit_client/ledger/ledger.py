@@ -13,9 +13,15 @@ from filelock import Timeout as LockTimeout
 
 from tacit.protocol import Campaign
 from tacit_client.dates import SLACK
-from tacit_client.errors import LedgerCorrupt, LedgerError, LedgerInUse, LedgerRestored
+from tacit_client.errors import (
+    LedgerCorrupt,
+    LedgerError,
+    LedgerInUse,
+    LedgerRestored,
+    LedgerTooOld,
+)
 from tacit_client.home import Home
-from tacit_client.ledger.schema import check_version, migrate
+from tacit_client.ledger.schema import MIGRATIONS, check_version, migrate
 from tacit_client.ledger.witness import Witness
 
 _PRAGMAS = (
@@ -84,12 +90,16 @@ class Ledger:
 
     @classmethod
     def reading(cls, home: Home | str | Path | None = None) -> Self:
-        """Look into a ledger that another process holds; it cannot be written to."""
+        """Look into a ledger that another process holds; it cannot be written to.
+
+        Nor can it be brought to this version meanwhile: `LedgerTooOld`.
+        """
         place = Home.of(home)
         with _sqlite_errors():
             connection = sqlite3.connect(f"{place.ledger.as_uri()}?mode=ro", uri=True)
             try:
-                check_version(connection)
+                if check_version(connection) < len(MIGRATIONS):
+                    raise LedgerTooOld
             except BaseException:
                 connection.close()
                 raise

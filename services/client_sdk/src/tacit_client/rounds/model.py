@@ -25,8 +25,9 @@ class _Described:
 def load_model(home: Home, api: Api, asked: Model, classes: int) -> Predictor:
     """The model as a function from features to probabilities; fetched if it is not here yet.
 
-    It is refused for what it is, or does with zeros. What it does with records changes nothing that
-    can be seen: it gets them one by one, and where it fails, a row is NaN.
+    It is refused for what it is, or does with zeros. What it does with a record shows in no other
+    one's score and raises no error: it gets them one by one, and where it fails, a row is NaN. How
+    long it takes can be seen between requests, and is not protected.
     """
     check_runtime()
     network = _network(_content(home, api, asked.digest), asked)

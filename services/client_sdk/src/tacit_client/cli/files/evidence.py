@@ -51,6 +51,12 @@ def has_features(source: Source, layout: Layout) -> bool:
     return "features" in source.names or bool(_suffixes(source, "x_"))
 
 
+def usual_evidence(source: Source) -> list[str]:
+    """The columns that have the usual names of probabilities, logits or features."""
+    names, prefixes = ("probabilities", "logits", "features"), ("p_", "logit_", "x_")
+    return [name for name in source.names if name in names or name.startswith(prefixes)]
+
+
 def feature_array(source: Source, layout: Layout, asked: Features | Model) -> Array:
     """The features of the file, in the type and shape that the campaign asks for."""
     names = _feature_names(source, layout)

@@ -9,7 +9,12 @@ from numpy.typing import NDArray
 
 from tacit.protocol import Campaign, Features, LabelCampaign, Model, ScoreCampaign
 from tacit_client.cli.errors import BadFile
-from tacit_client.cli.files.evidence import feature_array, has_features, probability_table
+from tacit_client.cli.files.evidence import (
+    feature_array,
+    has_features,
+    probability_table,
+    usual_evidence,
+)
 from tacit_client.cli.files.identifiers import find, person_ids, record_ids
 from tacit_client.cli.files.labels import class_indices
 from tacit_client.cli.files.layout import EvidenceLayout, Layout
@@ -98,8 +103,8 @@ def _features_asked(source: Source, layout: Layout, campaign: Campaign) -> Featu
 def _score_name(source: Source, layout: Layout) -> str | None:
     """Where the scores are, if the file has them and nothing else was named.
 
-    A column of that name may be something else, a risk score for instance: beside labels it is
-    taken only if it is named.
+    A column of that name may be something else, a risk score for instance: beside labels, beside
+    what scores could be computed from, and where there are two of them, it must be named.
     """
     named = (layout.probabilities, layout.probabilities_prefix, layout.logits, layout.logits_prefix)
     if layout.scores is not None:
@@ -113,6 +118,13 @@ def _score_name(source: Source, layout: Layout) -> str | None:
             f"{source.path.name} has both {found} and {other}. To answer with these scores say"
             f" --scores {found}; to have scores computed for the labels say --label {other}."
         )
+    if found is not None and (others := usual_evidence(source)):
+        raise BadFile(
+            f"{source.path.name} has both {found} and {others[0]}. To answer with these scores say"
+            f" --scores {found}; to have scores computed name the labels with --label."
+        )
+    if found is not None and {"score", "scores"} <= set(source.names):
+        raise BadFile(f"{source.path.name} has both score and scores. Name one with --scores.")
     return found
 
 

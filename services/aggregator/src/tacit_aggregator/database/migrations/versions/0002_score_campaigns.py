@@ -18,6 +18,10 @@ def upgrade() -> None:
     op.add_column("campaigns", sa.Column("asked_n", sa.BigInteger()))
     op.add_column("campaigns", sa.Column("enrol_until", sa.Double()))
     op.add_column("campaigns", sa.Column("least", sa.BigInteger()))
+    op.add_column(
+        "models",
+        sa.Column("for_sites", sa.Boolean(), nullable=False, server_default=sa.false()),
+    )
     op.add_column("sites", sa.Column("late", sa.BigInteger(), nullable=False, server_default="0"))
     op.add_column("uploads", sa.Column("round", sa.Integer()))
     op.add_column("uploads", sa.Column("ones", sa.Integer()))
