@@ -251,7 +251,7 @@ def test_the_demo_tells_the_truth_and_leaves_nothing_behind(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("end", "step", "code"),
     [
-        (interrupt, "five sites are invited", 130),
+        pytest.param(interrupt, "five sites are invited", 130, marks=pytest.mark.long),
         (subprocess.Popen.terminate, "aggregator starts", 143),
     ],
 )

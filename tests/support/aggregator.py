@@ -35,10 +35,12 @@ PATIENCE = 60.0
 def until(condition: Callable[[], Any], seconds: float = PATIENCE) -> Any:
     """The first true value of the condition, asked again and again."""
     give_up = time.monotonic() + seconds
+    pause = 0.01
     while not (found := condition()):
         if time.monotonic() > give_up:
             raise TimeoutError("The condition did not come true.")
-        time.sleep(0.02)
+        time.sleep(pause)
+        pause = min(2 * pause, 0.1)  # whoever asks a server must not keep it from its work
     return found
 
 

@@ -61,6 +61,7 @@ def wait_for(moods: Path, left: list[str]) -> None:
     until(lambda: moods.read_text().split() == left)
 
 
+@pytest.mark.long
 def test_an_upload_is_not_dropped_because_the_server_was_killed_while_it_was_scored(
     tmp_path: Path, moods: Path
 ) -> None:
