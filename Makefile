@@ -25,10 +25,10 @@ help: ## Show this list
 demo: $(READY) ## Run two whole campaigns on this machine: aggregator, five sites, owner
 	@$(IN_VENV) -m tacit_client.cli demo $(ARGS)
 
-# One thread in each test process: thread pools on the same cores get in each other's way. Four on two cores, for a process
+# One thread in each test process: thread pools on the same cores get in each other's way. Three on two cores, for a process
 # often waits for the servers it has started; whichever has nothing left to do takes tests from the others.
 test test-long: export OMP_NUM_THREADS := 1
-test test-long: SPREAD := -n 4 --dist worksteal
+test test-long: SPREAD := -n 3 --dist worksteal
 
 test: $(READY) ## Run the tests, all but the long ones
 	@$(IN_VENV) -m pytest $(SPREAD) -m "not long" $(ARGS)
