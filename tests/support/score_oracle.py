@@ -25,6 +25,7 @@ from tacit.protocol import (
     ScoreCampaign,
     ScoreThreshold,
     Signed,
+    order_by_key,
     replay,
 )
 from tacit_client import Owner
@@ -248,7 +249,7 @@ class ScoreOracle:
     def _check_coins(self, site: ScoreSite, upload: AnswerUpload) -> None:
         """The bits are those of its records' own coins: drawn again, they would be the same.
 
-        A site gives its records in one order always, and so they are in an upload.
+        In an upload the records are in the order that the site's key gives them.
         """
         scores = site.score_by_hash
         found = rows(
@@ -257,16 +258,17 @@ class ScoreOracle:
             " WHERE uploads.upload = ?",
             upload.upload,
         )
-        place = {record: number for number, record in enumerate(scores)}
-        hashes = sorted((record for (record,) in found), key=place.__getitem__)
         (question,) = self._stored(
             f"SELECT question FROM rounds WHERE campaign = ? AND round = {upload.round}"  # noqa: S608 -- a number
         )
         asked = Question.from_json(question[0]).threshold
-        table = np.frombuffer(b"".join(hashes), dtype=np.uint8).reshape(len(hashes), -1)
+        table = np.frombuffer(b"".join(one for (one,) in found), dtype=np.uint8)
+        table = table.reshape(len(found), -1)
+        table = table[order_by_key(site.campaign_key, table)]
         coins = RecordCoins(site.campaign_key, table, purpose="answers")
         mechanism = BinaryRandomizedResponse.from_channel(self.campaign.document.channel)
-        bits = mechanism.privatize(np.array([scores[one] <= asked for one in hashes]), coins)
+        at_most = np.array([scores[bytes(one)] <= asked for one in table])
+        bits = mechanism.privatize(at_most, coins)
         assert np.array_equal(bits, upload.answers()), "bits of other coins"
 
     def _asked_n(self) -> int:

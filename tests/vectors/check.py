@@ -134,10 +134,16 @@ def answer(key: bytes, record_key: bytes, score: float, asked: float, threshold:
     return (score <= asked) ^ (block(key, "answers", 0, record_key)[0] < threshold)
 
 
+def ordered(key: bytes, record_keys: list[bytes]) -> list[int]:
+    """The rows of the records in the order in which they are dealt out, and answer."""
+    rows = range(len(record_keys))
+    return sorted(rows, key=lambda row: block(key, "rounds", 0, record_keys[row]))
+
+
 def dealt(key: bytes, record_keys: list[bytes], shares: list[int]) -> list[int]:
     """The round of each record."""
     n, total = len(record_keys), sum(shares)
-    order = sorted(range(n), key=lambda row: block(key, "rounds", 0, record_keys[row]))
+    order = ordered(key, record_keys)
     start = block(key, "start", 0, record_keys[order[0]])[0] * total >> 64
     ends = [n * end for end in accumulate(shares)]
     rounds = [0] * n
@@ -359,6 +365,7 @@ def check_dealing() -> None:
     for case in read("dealing.json")["cases"]:
         record_keys = [bytes.fromhex(record_key) for record_key in case["record_keys"]]
         key, shares = bytes.fromhex(case["campaign_key"]), case["shares"]
+        assert ordered(key, record_keys) == case["order"]
         assert dealt(key, record_keys, shares) == case["rounds"]
 
 

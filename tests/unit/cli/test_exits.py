@@ -46,6 +46,7 @@ def problem(kind: Problems) -> client.ServerProblem:
         (client.PolicyRefused(), ExitCode.REFUSED_HERE),
         (client.BudgetExceeded(), ExitCode.REFUSED_HERE),
         (client.LedgerInUse(), ExitCode.REFUSED_HERE),
+        (client.AnotherLedger(), ExitCode.REFUSED_HERE),
         (client.LedgerRestored(), ExitCode.REFUSED_HERE),
         (client.AlreadyLeft(), ExitCode.REFUSED_HERE),
         (client.CampaignEnded(), ExitCode.REFUSED_THERE),

@@ -18,6 +18,7 @@ from tacit.protocol import (
     RoundStatus,
     ScoreCampaign,
     SigningKey,
+    SiteStatus,
     Tally,
 )
 from tacit.scores import HPS
@@ -242,6 +243,15 @@ def test_rounds_are_shown_as_they_narrow(capsys: pytest.CaptureFixture[str]) -> 
     assert rounds_of(status()) == []
 
 
+def test_a_round_that_was_extended_says_how_often_in_the_words_of_the_server(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for times, words in ((0, "40 s"), (1, "40 s, extended once"), (2, "40 s, extended 2 times")):
+        extended = OPEN.model_copy(update={"extensions": times})
+        Screen().show({}, *rounds_of(status(CLOSED, extended)))
+        assert capsys.readouterr().out.rstrip().endswith(f"may close in {words}")
+
+
 @pytest.mark.parametrize(
     ("site", "busy", "says"),
     [
@@ -254,7 +264,8 @@ def test_a_site_hears_whether_it_is_the_one_that_is_waited_for(
     site: str, busy: bool, says: str
 ) -> None:
     records = {"drawn": 0}
-    found = status(CLOSED, OPEN)
+    own = SiteStatus(site=site, enrolled=50, left=False, records=status().records)
+    found = status(CLOSED, OPEN, sites=(own,))
     standing = Standing("a" * 64, "t", Membership.JOINED, records, found, None, site, busy)
     assert standing.waits_for().startswith(says)
 

@@ -22,6 +22,6 @@ def test_every_error_is_one_of_the_clients() -> None:
 
 
 def test_an_error_says_its_docstring_unless_told_otherwise() -> None:
-    assert str(errors.LedgerInUse()) == errors.LedgerInUse.__doc__
-    assert str(errors.LedgerInUse("Something else.")) == "Something else."
+    assert str(errors.LedgerError()) == errors.LedgerError.__doc__
+    assert str(errors.LedgerError("Something else.")) == "Something else."
     assert "\n" not in str(errors.LedgerRestored())

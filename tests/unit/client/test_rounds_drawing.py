@@ -1,5 +1,6 @@
 """A record answers one question, once, in its own round, with coins of its own."""
 
+import math
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -9,13 +10,14 @@ import pytest
 
 from tacit.errors import Untrusted, WrongKey
 from tacit.mechanisms import BinaryRandomizedResponse, RecordCoins
-from tacit.protocol import CurrentRound, RoundQuestion, Signed, SigningKey
-from tacit_client import Network, Outbox
+from tacit.protocol import CurrentRound, RoundQuestion, Signed, SigningKey, order_by_key
+from tacit_client import Network, Outbox, Policy
 from tacit_client.errors import NotYetOpen, QuestionRefused, SecondQuestion
 from tacit_client.ledger import spending
 from tacit_client.rounds import drawing as drawing_module
-from tacit_client.rounds.dealing import Hand
-from tacit_client.rounds.drawing import checked_question
+from tacit_client.rounds.dealing import Hand, deal, hand_of
+from tacit_client.rounds.drawing import checked_question, draw_answers
+from tacit_client.rounds.records import ScoreRecords
 from tests.support.client_world import OPENS
 from tests.support.score_world import (
     ROUNDS,
@@ -40,6 +42,7 @@ def test_answers_are_those_of_the_scores_the_campaign_key_and_the_record(tmp_pat
         assert answer(part, hand, world.asked(1, 0.25)) == N // ROUNDS
         (upload,) = waiting_answers(part)
         rows = np.flatnonzero(hand.rounds == 1)
+        rows = rows[order_by_key(part.joined.usable_key(), hand.records[rows])]
         coins = RecordCoins(part.joined.usable_key(), hand.records[rows], purpose="answers")
         mechanism = BinaryRandomizedResponse.from_channel(world.campaign.channel)
         expected = mechanism.privatize(scores(N)[rows] <= 0.25, coins)
@@ -174,8 +177,53 @@ def test_answers_are_cut_into_uploads_and_together_answer_for_every_record(tmp_p
     with joined_part(world, tmp_path / "home") as part:
         key = part.joined.usable_key()
         hand = dealt(part, N)
-        expected = drawing_module.randomize(world.campaign, key, hand.records, scores(N) <= 0.5)
+        order = order_by_key(key, hand.records)
+        at_most = scores(N)[order] <= 0.5
+        expected = drawing_module.randomize(world.campaign, key, hand.records[order], at_most)
     assert found.tolist() == expected.astype(int).tolist()
+
+
+GENEROUS = Policy(max_epsilon=30.0)
+SORTED, FIRST = 2000, 500
+FAR = math.sqrt(math.log(2 / 1e-6) * FIRST / 2)
+"""Hoeffding: of FIRST records at random, those that say yes are so far from what is expected with
+probability 1e-6 at most."""
+
+
+def yes_in_first_upload(home: Path) -> int:
+    """How many of the first answers that leave are "at most", of a file sorted by its scores."""
+    world = score_world(planned_n=SORTED, shares=(1,), epsilon=30.0)  # no coin flips a bit
+    network = Network(records_per_upload=FIRST)
+    with joined_part(world, home, GENEROUS, network) as part:
+        given = ScoreRecords.of(
+            part.campaign, None, names(SORTED), scores=np.linspace(0.0, 1.0, SORTED)
+        )
+        hand = deal(part, hand_of(part, given), begun=False)
+        current, signed = world.asked(0, 0.5)
+        assert given.scores is not None
+        draw_answers(part, hand, given.scores, checked_question(part, current, signed), signed)
+        return int(waiting_answers(part)[0].answers().sum())
+
+
+def test_the_first_answers_of_a_sorted_file_are_of_a_random_share_of_it(tmp_path: Path) -> None:
+    assert abs(yes_in_first_upload(tmp_path) - FIRST / 2) < FAR
+
+
+def test_answers_in_the_order_of_the_file_would_be_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(drawing_module, "order_by_key", lambda _, records: np.arange(len(records)))
+    assert abs(yes_in_first_upload(tmp_path) - FIRST / 2) > FAR
+
+
+def test_a_score_that_equals_the_question_is_at_most_it(tmp_path: Path) -> None:
+    world = score_world(shares=(1,), epsilon=30.0)
+    with joined_part(world, tmp_path / "home", GENEROUS) as part:
+        hand = dealt(part, N)
+        question = checked_question(part, *world.asked(0, 0.5))
+        draw_answers(part, hand, np.full(N, 0.5), question, world.asked(0, 0.5)[1])
+        (upload,) = waiting_answers(part)
+    assert upload.answers().all()  # one of 60 coins flips with a probability below 1e-11
 
 
 def test_nothing_is_drawn_before_the_campaign_opens_whoever_asks(tmp_path: Path) -> None:

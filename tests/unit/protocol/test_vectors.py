@@ -46,6 +46,7 @@ from tacit.protocol import (
     Threshold,
     Upload,
     deal_by_key,
+    order_by_key,
 )
 from tacit.protocol.versions import check_version
 from tests.vectors import check
@@ -195,6 +196,7 @@ def test_a_question_is_signed_and_opened_as_in_the_vector() -> None:
 @pytest.mark.parametrize("case", check.read("dealing.json")["cases"], ids=why)
 def test_records_are_dealt_out_as_in_the_vector(case: Any) -> None:
     key = bytes.fromhex(case["campaign_key"])
+    assert order_by_key(key, keys_of(case)).tolist() == case["order"]
     assert deal_by_key(key, keys_of(case), case["shares"]).tolist() == case["rounds"]
 
 

@@ -13,7 +13,7 @@ except ModuleNotFoundError as error:
 
 from tacit.protocol.campaign import Campaign
 from tacit.protocol.columns import Column
-from tacit.protocol.dealing import deal_by_key
+from tacit.protocol.dealing import deal_by_key, order_by_key
 from tacit.protocol.digests import sha256_hex
 from tacit.protocol.invitation import Invitation
 from tacit.protocol.label_campaign import (
@@ -128,6 +128,7 @@ __all__ = [
     "deciding_round",
     "fingerprint",
     "label_dtype",
+    "order_by_key",
     "replay",
     "sha256_hex",
 ]

@@ -8,6 +8,19 @@ from numpy.typing import NDArray
 from tacit.mechanisms import RecordCoins
 
 
+def order_by_key(key: bytes, record_keys: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """The positions of the records in a random order, which only the site knows.
+
+    The same records and key give the same order. Records answer in it, so that those whose answers
+    have arrived when a round closes are a random share of those that were to answer.
+    """
+    if not len(record_keys):
+        return np.empty(0, dtype=np.int64)
+    blocks = RecordCoins(key, record_keys, purpose="rounds").blocks(0, len(record_keys), 0)
+    order: NDArray[np.int64] = np.lexsort((blocks[:, 1], blocks[:, 0]))
+    return order
+
+
 def deal_by_key(
     key: bytes, record_keys: NDArray[np.uint8], shares: Sequence[int]
 ) -> NDArray[np.int64]:
@@ -23,8 +36,7 @@ def deal_by_key(
     n, weights = len(record_keys), np.asarray(shares, dtype=np.int64)
     if not n:
         return np.empty(0, dtype=np.int64)
-    blocks = RecordCoins(key, record_keys, purpose="rounds").blocks(0, n, 0)
-    order = np.lexsort((blocks[:, 1], blocks[:, 0]))
+    order = order_by_key(key, record_keys)
     ranks = np.empty(n, dtype=np.int64)
     ranks[order] = np.arange(n)
     total = int(weights.sum())

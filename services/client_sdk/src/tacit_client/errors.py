@@ -9,6 +9,7 @@ TacitClientError
 │   └── RecordsAbsent           enrolled records that have not answered were not given
 ├── LedgerError
 │   ├── LedgerInUse             another process holds the ledger
+│   ├── AnotherLedger           the site takes part from another ledger already
 │   ├── LedgerRestored          the ledger is an old copy; campaigns open at that time are refused
 │   ├── LedgerTooNew            a newer version of Tacit wrote the ledger
 │   ├── LedgerTooOld            an earlier one did, and another process holds the ledger
@@ -124,7 +125,20 @@ class LedgerError(TacitClientError):
 
 
 class LedgerInUse(LedgerError):
-    """Another process holds this ledger. Wait until it has finished, or use another home."""
+    """Another process holds this ledger. Wait until it has finished.
+
+    In a score campaign it waits for the end of the search, days perhaps; with --no-wait, or
+    wait=False, it answers what is asked now and lets go of the ledger.
+    """
+
+
+class AnotherLedger(LedgerError):
+    """This site takes part from another ledger already; nothing was drawn.
+
+    The server has enrolled more of its records than this ledger knows of. Use the home that they
+    were enrolled from: from two homes a record would answer twice, and nobody would add up its ε.
+    If that home is lost, ask the owner for a new campaign.
+    """
 
 
 class LedgerRestored(LedgerError):

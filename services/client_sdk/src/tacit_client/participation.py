@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 
 from tacit.protocol import Campaign, CampaignStatus
 from tacit_client.dates import check_dates
-from tacit_client.errors import AlreadyLeft
+from tacit_client.errors import AlreadyLeft, AnotherLedger
 from tacit_client.ledger import JoinedCampaign, Ledger
 from tacit_client.ledger.records import check_persons
 from tacit_client.ledger.spending import check_budget
@@ -41,6 +41,17 @@ class Participation(Generic[AnyCampaign_co]):
         """Refuse to go on where this site has left, by the server's word."""
         if any(site.left for site in status.sites if site.site == self.joined.site):
             raise AlreadyLeft
+
+    def check_alone(self, status: CampaignStatus, known: int) -> None:
+        """Refuse to go on where more records are enrolled than this ledger knows of.
+
+        What it draws or deals out is written down before it is enrolled, so others did that, or it
+        is an old copy.
+        """
+        self.ledger.check_not_restored(self.campaign)
+        enrolled = (site.enrolled for site in status.sites if site.site == self.joined.site)
+        if max(enrolled, default=0) > known:
+            raise AnotherLedger
 
     def check_candidates(self, connection: sqlite3.Connection) -> None:
         """Refuse to draw the candidates, if there are any and one of them must not be drawn."""

@@ -6,7 +6,7 @@ from tacit_client.api import Api
 from tacit_client.contribution import Contribution
 from tacit_client.drawing import draw
 from tacit_client.errors import CampaignEnded, NotYetOpen
-from tacit_client.ledger.records import hashes_of, undrawn
+from tacit_client.ledger.records import drawn_count, hashes_of, undrawn
 from tacit_client.participation import Participation
 from tacit_client.progress import OnProgress
 from tacit_client.records import Records
@@ -22,6 +22,7 @@ def contribute(
     part.check_not_left(status)
     if status.state is not CampaignState.OPEN:
         return _finish(part, api, records, on_progress)
+    part.check_alone(status, drawn_count(part.ledger, part.joined.number))
     drawn = draw(part, records)
     sent = sending.send_outbox(part.ledger, part.joined, api, on_progress)
     return Contribution.of(sent, records=len(records), drawn=drawn.drawn, already=drawn.already)

@@ -1,6 +1,7 @@
 """What `tacit doctor` advises: for each kind of error how to mend it."""
 
 from tacit_client.errors import (
+    AnotherLedger,
     AnswerTooLarge,
     CertificateRefused,
     InsecureUrl,
@@ -23,7 +24,12 @@ from tacit_client.errors import (
 
 _FIXES: tuple[tuple[type[TacitClientError], str], ...] = (
     (InvalidPolicy, "Correct {place}; the client's README lists its fields."),
-    (LedgerInUse, "Wait until the other command has ended, or name another place with --home."),
+    (
+        LedgerInUse,
+        "Wait until the other command has ended; of score campaigns, run it with --no-wait, which"
+        " answers what is asked now.",
+    ),
+    (AnotherLedger, "Name with --home the directory that this site's records were enrolled from."),
     (LedgerTooOld, "Wait until the other command has ended, and run this one again."),
     (LedgerTooNew, "Install the version of tacit-client that wrote it, or a later one."),
     (

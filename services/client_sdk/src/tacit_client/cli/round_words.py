@@ -80,5 +80,6 @@ def _state(each: RoundStatus) -> str:
     named = ", ".join(each.waiting_for[:_MOST_SITES])
     more = ", …" if len(each.waiting_for) > _MOST_SITES else ""
     who = f" ({named}{more})" if named else ""
-    extended = f", extended {each.extensions} times" if each.extensions else ""
+    times = "once" if each.extensions == 1 else f"{each.extensions} times"
+    extended = f", extended {times}" if each.extensions else ""
     return f"open: waits for {sites}{who}, may close in {duration(each.ends_in)}{extended}"

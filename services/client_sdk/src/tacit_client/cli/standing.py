@@ -10,6 +10,7 @@ from tacit_client import Contributor, Home, Ledger, Membership, Outbox
 from tacit_client.api import Api
 from tacit_client.cli.exits import sentence
 from tacit_client.cli.output import many, short, table
+from tacit_client.cli.own_part import OwnPart, own_part
 from tacit_client.cli.registering import Run
 from tacit_client.cli.round_words import rounds_of
 from tacit_client.cli.words import as_fields
@@ -61,11 +62,15 @@ class Standing:
             return f"nothing: over for this site{never}"
         if self.records["drawn"] and not self.busy:
             return "what was drawn to be sent: tacit contribute --resend"
-        asked = [each for each in self.status.rounds if self.site in each.waiting_for]
-        own = f"this site to answer round {asked[-1].round + 1}. " if asked else ""
-        if own and not self.busy:
-            own = own.replace(". ", ": tacit contribute FILE. ")
-        return own + (" ".join(self.status.waiting_for) or "nothing")
+        own = self.own_part()
+        server = " ".join(self.status.waiting_for) or "nothing"
+        return " ".join(part for part in (own.needed, server, own.to_answer) if part)
+
+    def own_part(self) -> OwnPart:
+        """What there is to say of this site, if the server could be asked."""
+        if self.status is None:
+            return OwnPart()
+        return own_part(self.status, self.site, self.here, busy=self.busy)
 
     def rounds(self) -> list[RenderableType]:
         """The rounds of a score campaign as they narrow; unasked, as the ledger knows them."""

@@ -53,6 +53,7 @@ def contribute(
     answering = Answering(part, api, on_progress)
     if status.state in OVER:
         return _finish(part, api, answering, hand)
+    part.check_alone(status, dealt_count(part.ledger, part.joined.number))
     # What a model makes of the records must not decide whether they are enrolled.
     model = _model(part, api, records, hand)
     asked = answering.ask()
@@ -67,6 +68,8 @@ def contribute(
         _refuse_absent(absent[absent >= asked.round])
     elif absent.size and not absent_ok:
         return _told(part, api, answering, hand, asked)
+    if seconds:
+        answering.ask()  # what was said before this site enrolled is no longer true
     scored = _scored(part, records, hand, model, on_progress)
     last = answering.run(hand, scored.scores, seconds)
     return _told(part, api, answering, hand, last, failed=scored.failed)

@@ -15,6 +15,7 @@ from tacit.protocol import (
     RoundQuestion,
     ScoreCampaign,
     Signed,
+    order_by_key,
 )
 from tacit_client.drawing import upload_rows
 from tacit_client.errors import QuestionRefused, SecondQuestion
@@ -56,11 +57,13 @@ def draw_answers(
     """Answer for the records of the question's round that have not answered; how many they are.
 
     All in one transaction: after a crash the question is stored and all of them are drawn, or
-    none is. Records that answered before keep their answers.
+    none is. Records that answered before keep their answers. They go into uploads in a random
+    order: a round may close between two, and what it has must not be the beginning of a file.
     """
     key = part.key_for_drawing()
     number, asked = part.joined.number, question.document
     rows = np.flatnonzero(hand.rounds == asked.round)
+    rows = rows[order_by_key(key, hand.records[rows])]
     records, persons = hand.records[rows], hand.persons[rows]
     known = question_digest(part.ledger, number, asked.round) is not None
     if known and not undrawn(part.ledger, number, records, persons).size:

@@ -131,7 +131,8 @@ def _follow(run: Run, beginning: str | None, every: float) -> None:
             return
         told = news(standing.status)
         if told != last:
-            run.screen.show(standing.fields(), status_line(standing.status), *standing.rounds()[2:])
+            words = (status_line(standing.status), *standing.own_part().lines())
+            run.screen.show(standing.fields(), *words, *standing.rounds()[2:])
             last = told
         if standing.status.state in OVER:
             return
