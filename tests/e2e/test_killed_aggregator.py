@@ -18,6 +18,7 @@ from tests.support.deadly_model import DEADLY
 from tests.support.exactly_once import Oracle, check_ledger, rows, sketch_of
 from tests.support.killable import Kill
 from tests.support.scene import KILLED, PATIENT, Service, Site, create_campaign, finished, service
+from tests.support.score_campaigns import pass_date
 
 N = 24
 
@@ -82,10 +83,11 @@ def test_an_aggregator_killed_while_a_campaign_ends_by_date_ends_it_when_it_is_b
 ) -> None:
     stage.start(kill)
     with stage.owner() as owner:
-        campaign = create_campaign(owner, 10 * N, closes=timedelta(seconds=4))
+        campaign = create_campaign(owner, 10 * N)
         site = invited(stage, campaign, tmp_path)
         with stage.revived():
             site.contribute_here(0, N)
+            pass_date(stage.database_url, campaign.digest)
         until(lambda: closed(owner, campaign))
         assert owner.status(campaign.digest).closed_by is ClosedBy.DATE
         oracle = oracle_of(stage, campaign)

@@ -14,6 +14,7 @@ from tacit_client import Owner
 from tests.support.aggregator import PATIENCE, until
 from tests.support.killable import Kill
 from tests.support.scene import KILLED, Service, finished, service
+from tests.support.score_campaigns import pass_deadline
 from tests.support.score_oracle import ScoreOracle
 from tests.support.score_scene import (
     ScoreSite,
@@ -25,8 +26,8 @@ from tests.support.score_scene import (
 
 EACH = 48
 ROUNDS = 4
-WAITS = timedelta(seconds=8)
-"""So long a round waits for a site that is away."""
+WAITS = timedelta(minutes=30)
+"""So long a round waits for a site that is away, unless the test has its time be over."""
 SITES = ("fast", "slow", "leaving", "crashing", "returning")
 DELAYS = {"slow": 0.05, "leaving": 0.02}
 N = EACH * len(SITES)
@@ -54,6 +55,10 @@ class Stage:
         """One site's part."""
         status = self.owner.status(self.campaign.digest)
         return next(one for one in status.sites if one.site == site)
+
+    def waits_for(self) -> tuple[str, ...]:
+        """Whom the newest round waits for."""
+        return self.owner.status(self.campaign.digest).rounds[-1].waiting_for
 
 
 @pytest.fixture(
@@ -113,6 +118,8 @@ def test_sites_that_are_slow_leave_crash_or_come_back_late_are_accounted_for_exa
         until(lambda: oracle.opened() > 2)
         leave(left, leaving)
         assert vanished.wait(PATIENCE) == KILLED
+        until(lambda: stage.waits_for() == ("returning",))
+        pass_deadline(stage.service.database_url, stage.campaign.digest)
         until(lambda: oracle.opened() > 3)
         staying.append(stage.begin(returning))
         assert [process.wait(PATIENCE) for process in staying] == [0, 0, 0, 0]

@@ -184,6 +184,12 @@ def query(url: str, statement: str, *parameters: object) -> list[tuple[Any, ...]
         return connection.execute(statement.encode(), parameters).fetchall()
 
 
+def waiting_for_locks(url: str) -> int:
+    """How many wait for a lock in this database."""
+    waiting = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database()"
+    return len(query(url, f"{waiting} AND wait_event_type = 'Lock'"))
+
+
 def _other_user() -> str | None:
     """PostgreSQL refuses to run as root."""
     if os.geteuid() != 0:

@@ -160,12 +160,22 @@ class ScoreScene(CampaignScene[ScoreCampaign]):
 
     def pass_date(self) -> None:
         """Have the campaign's last moment be over, without waiting for it."""
-        over = update(campaigns).where(campaigns.c.digest == self.digest).values(closes_at=1)
-        _write(self.aggregator.settings.database_url, over)
+        pass_date(self.aggregator.settings.database_url, self.digest)
+
+    def pass_opening(self) -> None:
+        """Have the campaign be open."""
+        self._pass(opens_at=1)
+
+    def pass_enrolment(self) -> None:
+        """Have the time be over in which sites enrol."""
+        self._pass(enrol_until=1)
 
     def pass_deadline(self) -> None:
         """Have the time of the open round be over."""
         pass_deadline(self.aggregator.settings.database_url, self.digest)
+
+    def _pass(self, **moments: int) -> None:
+        _pass(self.aggregator.settings.database_url, self.digest, **moments)
 
     def found(self, which: str = "nominal") -> ScoreThreshold:
         """The threshold, which must be there and be what its rounds lead to."""
@@ -176,6 +186,15 @@ class ScoreScene(CampaignScene[ScoreCampaign]):
         assert isinstance(threshold.document, ScoreThreshold)
         threshold.document.check_replay(self.document)
         return threshold.document
+
+
+def pass_date(url: str, campaign: str) -> None:
+    """Have a campaign's last moment be over, in an aggregator's database."""
+    _pass(url, campaign, closes_at=1)
+
+
+def _pass(url: str, campaign: str, **moments: int) -> None:
+    _write(url, update(campaigns).where(campaigns.c.digest == campaign).values(**moments))
 
 
 def pass_deadline(url: str, campaign: str) -> None:

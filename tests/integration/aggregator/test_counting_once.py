@@ -1,7 +1,7 @@
 """Two servers do the same at the same time, and it is done once; nothing waits in a circle."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -29,6 +29,7 @@ from tacit_aggregator.settings import Settings
 from tests.support.aggregator import PATIENCE, Aggregator, in_thread, migrated, until
 from tests.support.label_campaigns import JSON, Reported, Scene, Site, campaign_document, scene
 from tests.support.postgres import query, server
+from tests.support.two_servers import at_once
 
 
 @dataclass(frozen=True)
@@ -81,18 +82,6 @@ def _two(tmp_path_factory: pytest.TempPathFactory, patch: pytest.MonkeyPatch) ->
         yield Stage(settings, (one, other), (Counter(databases[0]), Counter(databases[1])))
     for database in databases:
         database.close()
-
-
-def at_once(*works: Callable[[], Any]) -> list[Any]:
-    """The results of these, begun at the same moment."""
-    barrier = threading.Barrier(len(works))
-
-    def begin(work: Callable[[], Any]) -> Any:
-        barrier.wait(PATIENCE)
-        return work()
-
-    with ThreadPoolExecutor(len(works)) as threads:
-        return list(threads.map(begin, works))
 
 
 def sent(made: Scene, generator: np.random.Generator, uploads: int) -> list[Reported]:

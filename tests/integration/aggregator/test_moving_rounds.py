@@ -22,7 +22,7 @@ from tacit_aggregator.rounds.moving import Mover
 from tacit_aggregator.rounds.thread import Rounds
 from tests.support.aggregator import PATIENCE, Aggregator, as_process, in_thread, migrated, until
 from tests.support.label_campaigns import Reported, problem, scene
-from tests.support.postgres import fresh_url, query
+from tests.support.postgres import fresh_url, waiting_for_locks
 from tests.support.score_campaigns import answer_round, bits, score_scene
 
 
@@ -92,7 +92,7 @@ def test_a_round_that_somebody_holds_delays_no_other_search_and_is_no_trouble(
         with psycopg.connect(settings.database_url) as hanging:
             hanging.execute("SELECT 1 FROM rounds WHERE campaign = %s FOR SHARE", [held.digest])
             stuck.done(0, 0)
-            until(lambda: is_waited_for(settings.database_url))
+            until(lambda: waiting_for_locks(settings.database_url))
             began = time.monotonic()
             other.done(0, 0)
             assert other.round(0, 20.0).round == 1
@@ -100,12 +100,6 @@ def test_a_round_that_somebody_holds_delays_no_other_search_and_is_no_trouble(
             assert stuck.round(0).round == 0
             assert server.client().get("/readyz").status_code == 200
         assert stuck.round(0, 20.0).round == 1
-
-
-def is_waited_for(url: str) -> bool:
-    """Whether somebody waits for a lock in this database."""
-    waiting = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database()"
-    return bool(query(url, f"{waiting} AND wait_event_type = 'Lock'"))
 
 
 def test_labels_and_answers_that_wait_together_are_stored_together(

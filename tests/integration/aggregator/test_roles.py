@@ -8,9 +8,11 @@ from pathlib import Path
 
 import httpx
 import pytest
+from sqlalchemy import update
 
 from tacit.protocol import CampaignList, Role, TokenInfo
 from tacit_aggregator.database.engine import Database
+from tacit_aggregator.database.tables import tokens
 from tacit_aggregator.tokens.service import list_tokens, revoke
 from tests.support.aggregator import Aggregator, in_thread, migrated, until
 from tests.support.label_campaigns import JSON, Scene, campaign_document, problem_name
@@ -205,15 +207,17 @@ def test_an_admin_may_create_a_campaign_for_an_owner(aggregator: Aggregator) -> 
 
 
 def test_a_revoked_or_expired_token_is_worth_nothing_soon(aggregator: Aggregator) -> None:
+    database = Database(aggregator.settings.database_url)
     with aggregator.client(aggregator.token(Role.OWNER, "to be revoked")) as client:
         assert client.get("/v1/token").status_code == 200
-        database = Database(aggregator.settings.database_url)
         with database.transaction("test revocation") as connection:
             (token,) = [one for one in list_tokens(connection) if one.name == "to be revoked"]
             revoke(connection, token.id, time.time())
-        database.close()
         until(lambda: client.get("/v1/token").status_code == 401, seconds=10)
-    short = aggregator.token(Role.OWNER, "short", expires_at=time.time() + 1)
+    short = aggregator.token(Role.OWNER, "short", expires_at=time.time() + 600)
     with aggregator.client(short) as client:
         assert client.get("/v1/token").status_code == 200
+        with database.transaction("test expiry") as connection:
+            connection.execute(update(tokens).where(tokens.c.name == "short").values(expires_at=1))
         until(lambda: client.get("/v1/token").status_code == 401, seconds=10)
+    database.close()

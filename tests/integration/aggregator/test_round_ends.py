@@ -17,10 +17,11 @@ def close(scene: ScoreScene) -> None:
 
 
 def test_a_round_with_enough_answers_closes_at_its_deadline(server: Aggregator) -> None:
-    with score_scene(server, round_seconds=1, least=2) as scene:
+    with score_scene(server, least=2) as scene:
         fast, slow = scene.site("fast", 20), scene.site("slow", 20)
-        question = fast.asked()
-        fast.answer(question, bits(1, 3))
+        fast.answer(fast.asked(), bits(1, 3))
+        assert 500 < scene.status().rounds[0].ends_in <= 600
+        scene.pass_deadline()
         assert slow.round(0, 20.0).round == 1
         first, second = scene.status().rounds
         assert (first.state, first.answers, first.extensions) == ("closed", 3, 0)
@@ -51,8 +52,9 @@ def test_a_round_with_too_few_answers_is_extended_and_says_why(server: Aggregato
 def test_a_round_takes_fewer_answers_in_proportion_if_fewer_records_are_enrolled(
     server: Aggregator,
 ) -> None:
-    with score_scene(server, least=10, enrol_in=1) as scene:
+    with score_scene(server, least=10) as scene:
         fast, _ = scene.site("fast", 8), scene.site("silent", 8)
+        scene.pass_enrolment()
         fast.answer(fast.asked(), bits(1, 3))
         scene.pass_deadline()
         until(lambda: scene.status().rounds[0].extensions == 1)

@@ -138,13 +138,14 @@ def test_when_all_sites_have_left_the_search_ends(server: Aggregator) -> None:
 def test_sites_enrol_before_the_campaign_opens_and_until_the_first_question(
     server: Aggregator,
 ) -> None:
-    with score_scene(server, opens_in=2) as scene:
+    with score_scene(server, opens_in=600) as scene:
         north, south = scene.site("north", 15), scene.site("south", 25)
         assert north.enrol(20).status_code == 200
         waiting = scene.status()
         assert waiting.state == "waiting"
         assert "45 of 40 planned records enrolled" in waiting.waiting_for[0]
         assert north.round().state == "enrolling"
+        scene.pass_opening()
         north.asked()
         assert problem_name(north.enrol(30)) == "enrolment-closed"
         assert problem_name(north.enrol(19)) == "enrolment-closed"
@@ -155,8 +156,9 @@ def test_sites_enrol_before_the_campaign_opens_and_until_the_first_question(
 def test_too_few_records_to_certify_end_the_campaign_before_anybody_answers(
     server: Aggregator,
 ) -> None:
-    with score_scene(server, opens_in=-9, enrol_in=1, **CERTIFIABLE) as scene:
+    with score_scene(server, **CERTIFIABLE) as scene:
         scene.site(enrol=50)
+        scene.pass_enrolment()
         status = scene.wait_until("closed")
         assert (status.rounds, status.waiting_for) == ((), ())
         found = scene.found("starred")
@@ -170,8 +172,9 @@ def test_too_few_records_to_certify_end_the_campaign_before_anybody_answers(
 def test_without_enough_records_to_ask_there_is_no_result(
     server: Aggregator, enrolled: int | None, terms: dict[str, Any]
 ) -> None:
-    with score_scene(server, opens_in=-9, enrol_in=1, **terms) as scene:
+    with score_scene(server, **terms) as scene:
         scene.site("site", enrolled)
+        scene.pass_enrolment()
         status = scene.wait_until("closed")
         refused = problem(scene.threshold("starred" if terms else "nominal"))
         assert refused.type.endswith("no-threshold")
@@ -180,9 +183,10 @@ def test_without_enough_records_to_ask_there_is_no_result(
 
 
 def test_who_leaves_before_the_first_question_is_not_counted_on(server: Aggregator) -> None:
-    with score_scene(server, opens_in=-9, enrol_in=1) as scene:
+    with score_scene(server) as scene:
         stays, leaves = scene.site("stays", 10), scene.site("leaves", 20)
         leaves.leave()
+        scene.pass_enrolment()
         stays.asked()
         answer_round([stays], 0, 1, 2)
         scene.owner.post(f"{scene.address}/close").raise_for_status()

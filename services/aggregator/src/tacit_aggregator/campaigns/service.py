@@ -132,7 +132,7 @@ def abandon(
         raise Refusal(Problems.CAMPAIGN_CLOSED, "A closed campaign cannot be abandoned.")
     if campaign.state == CampaignState.ABANDONED:
         return 0, 0, 0
-    rounds.lock(connection, digest)
+    rounds.lock_all(connection, digest)
     queries.lock_sites(connection, digest)
     dropped = queries.drop_pending(connection, digest)
     rounds.drop(connection, digest, now)

@@ -10,7 +10,8 @@ campaigns at once finishes locking for the former before the latter. Two transac
 for one another in one direction only, and none deadlocks. The locks, and what they keep still:
 
 - a campaign `with_for_update(key_share=True)`: its state, its numbers, who enrols;
-- a round `with_for_update(read=True)` for an answer, `key_share=True` for closing it;
+- a round `with_for_update(read=True)` for an answer, `key_share=True` for closing it, and all of
+  them for abandoning their campaign, so that no late answer is stored after that;
 - a site `with_for_update(key_share=True)`: its numbers, its counts, its uploads, what waits of it;
 - a counter by the `UPDATE` that raises it, as late as possible: numbers are given in the order in
   which they become visible.

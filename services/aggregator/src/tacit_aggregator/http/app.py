@@ -58,14 +58,14 @@ def create_app(settings: Settings, database: Database, clock: Clock = time.time)
     app.state.stopping = False
     app.state.settings = settings
     app.state.database = database
-    app.state.clock = clock
     app.state.metrics = Metrics()
     problems.install(app)
     openapi.install(app)
-    # Routes are tried in this order, so the one that is asked for most comes first. They are put
-    # in as they are: `include_router` would wrap each, and every request pay for it.
-    for router in (ingest, rounds, campaigns, sites, results, models, health):
-        app.router.routes.extend(router.routes)
+    # Routes are tried in this order, so the one that is asked for most comes first, before those of
+    # the documentation. They are put in as they are: `include_router` would wrap each, and every
+    # request pay for it.
+    routers = (ingest, rounds, campaigns, sites, results, models, health)
+    app.router.routes[:0] = [route for router in routers for route in router.routes]
     app.add_middleware(Edge, metrics=app.state.metrics)
     return app
 
@@ -85,7 +85,7 @@ async def _running(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
 
 
 def _start(app: FastAPI) -> Services:
-    settings, database, clock = app.state.settings, app.state.database, app.state.clock
+    settings, database = app.state.settings, app.state.database
     metrics: Metrics = app.state.metrics
     database.observe(metrics.transaction)
     secret = read_secret(settings)
@@ -106,7 +106,6 @@ def _start(app: FastAPI) -> Services:
         settings=settings,
         database=database,
         secret=secret,
-        clock=clock,
         metrics=metrics,
         tokens=Tokens(database),
         bodies=Bodies(settings),

@@ -31,8 +31,7 @@ class BearerToken(SecurityBase):
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not 0 < len(token) <= _LONGEST_TOKEN:
             raise Refusal(Problems.UNAUTHENTICATED)
-        services = services_of(request)
-        caller = await services.tokens.identity(token, services.clock())
+        caller = await services_of(request).tokens.identity(token)
         if caller is None:
             raise Refusal(Problems.UNAUTHENTICATED)
         request.scope[CALLER] = caller

@@ -80,17 +80,17 @@ class Body:
 
 
 def _check_headers(request: Request, most: int) -> None:
-    headers = request.headers
-    content_type = headers.get("content-type", "")
-    if content_type != "application/json":
-        kind, _, parameters = content_type.partition(";")
-        charset = parameters.replace(" ", "").replace('"', "").lower()
-        if kind.strip().lower() != "application/json" or charset not in ("", "charset=utf-8"):
+    headers = dict(request.scope["headers"])  # each look-up would go through all of them
+    content_type = headers.get(b"content-type", b"")
+    if content_type != b"application/json":
+        kind, _, parameters = content_type.partition(b";")
+        charset = parameters.replace(b" ", b"").replace(b'"', b"").lower()
+        if kind.strip().lower() != b"application/json" or charset not in (b"", b"charset=utf-8"):
             raise Refusal(Problems.UNSUPPORTED_MEDIA)
-    if headers.get("content-encoding", "identity").lower() != "identity":
+    if headers.get(b"content-encoding", b"identity").lower() != b"identity":
         raise Refusal(Problems.UNSUPPORTED_MEDIA)
-    length = headers.get("content-length", "0")
-    if length.isdecimal() and int(length) > most:
+    length = headers.get(b"content-length", b"0")
+    if length.isdigit() and int(length) > most:
         raise _too_large(most)
 
 

@@ -7,7 +7,6 @@ from fastapi import Depends, Request
 
 from tacit.protocol import Problems
 from tacit_aggregator.campaigns.documents import Documents
-from tacit_aggregator.clock import Clock
 from tacit_aggregator.database.engine import Database
 from tacit_aggregator.errors import Refusal
 from tacit_aggregator.http.bodies import Bodies
@@ -30,7 +29,6 @@ class Services:
     settings: Settings
     database: Database
     secret: bytes
-    clock: Clock
     metrics: Metrics
     tokens: Tokens
     bodies: Bodies

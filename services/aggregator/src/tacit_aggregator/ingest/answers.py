@@ -22,6 +22,7 @@ from tacit_aggregator.errors import Refusal
 from tacit_aggregator.ingest import queries
 from tacit_aggregator.ingest.submission import Stored
 from tacit_aggregator.messages import read_model
+from tacit_aggregator.rounds import queries as rounds
 
 Outcome = Stored | Refusal
 """What became of an upload; late ones are stored and refused."""
@@ -73,14 +74,14 @@ class _SiteNow:
     left: bool
     received: int
     late: int
+    campaign_state: str
+    closes_at: float
 
 
 @dataclass
-class _TallyNow:
+class _More:
     answers: int = 0
     ones: int = 0
-    is_new: bool = True
-    has_grown: bool = False
 
 
 class StoringAnswers:
@@ -93,10 +94,9 @@ class StoringAnswers:
         self._connection = connection
         self._now = now
         self._rounds: dict[tuple[str, int], AnyRow] = {}
-        self._campaigns: dict[str, AnyRow] = {}
         self._sites: dict[tuple[str, str], _SiteNow] = {}
         self._stored: dict[tuple[str, str, str], tuple[bytes, Stored]] = {}
-        self._tallies: dict[tuple[str, int, str], _TallyNow] = {}
+        self._more: defaultdict[tuple[str, int, str], _More] = defaultdict(_More)
         self._new: list[tuple[AnswerSubmission, UploadState]] = []
 
     def decide(self, batch: Sequence[AnswerSubmission]) -> list[Outcome]:
@@ -117,20 +117,19 @@ class StoringAnswers:
             ids[submission.campaign][submission.site].append(submission.upload)
             numbers[submission.campaign].add(submission.round)
         for campaign in sorted(numbers):
-            for row in queries.hold_rounds(self._connection, campaign, numbers[campaign]):
-                self._rounds[campaign, row.round] = row
-        for row in queries.ends(self._connection, ids):
-            self._campaigns[row.digest] = row
+            for number in sorted(numbers[campaign]):
+                held = rounds.hold(self._connection, campaign, number)
+                if held is not None:
+                    self._rounds[campaign, number] = held
         for campaign in sorted(ids):
-            for row in queries.lock_sites(self._connection, campaign, ids[campaign]):
+            for row in queries.lock_answering(self._connection, campaign, ids[campaign]):
                 self._sites[campaign, row.site] = _SiteNow(
-                    row.enrolled, row.left_at is not None, row.received, row.late
-                )
-            for row in queries.tallies_of(
-                self._connection, campaign, numbers[campaign], ids[campaign]
-            ):
-                self._tallies[campaign, row.round, row.site] = _TallyNow(
-                    row.answers, row.ones, is_new=False
+                    row.enrolled,
+                    row.left_at is not None,
+                    row.received,
+                    row.late,
+                    row.state,
+                    row.closes_at,
                 )
             for site, of_site in ids[campaign].items():
                 self._read_stored(campaign, site, of_site)
@@ -153,12 +152,9 @@ class StoringAnswers:
         return Refusal(Problems.ROUND_CLOSED) if known.state is UploadState.LATE else known
 
     def _refusal(self, submission: AnswerSubmission) -> Refusal | None:
-        campaign = self._campaigns.get(submission.campaign)
-        if campaign is None:
-            return Refusal(Problems.NOT_FOUND)
-        if campaign.state == CampaignState.ABANDONED:
-            return Refusal(Problems.CAMPAIGN_CLOSED)
         site = self._sites.get((submission.campaign, submission.site))
+        if site is not None and site.campaign_state == CampaignState.ABANDONED:
+            return Refusal(Problems.CAMPAIGN_CLOSED)
         if site is None or site.left:
             return Refusal(Problems.NOT_ENROLLED, "The site has not enrolled, or it has left.")
         asked = self._rounds.get((submission.campaign, submission.round))
@@ -174,10 +170,9 @@ class StoringAnswers:
 
     def _take(self, submission: AnswerSubmission) -> UploadState:
         """Accept answers to an open round; of any other they are late."""
-        campaign = self._campaigns[submission.campaign]
         asked = self._rounds[submission.campaign, submission.round]
         site = self._sites[submission.campaign, submission.site]
-        in_time = campaign.state == CampaignState.OPEN and self._now < campaign.closes_at
+        in_time = site.campaign_state == CampaignState.OPEN and self._now < site.closes_at
         site.received += submission.records
         state = UploadState.ACCEPTED
         if asked.state != RoundState.OPEN or not in_time:
@@ -189,17 +184,28 @@ class StoringAnswers:
         return state
 
     def _tally(self, submission: AnswerSubmission) -> None:
-        key = (submission.campaign, submission.round, submission.site)
-        tally = self._tallies.setdefault(key, _TallyNow())
-        tally.answers += submission.records
-        tally.ones += submission.ones
-        tally.has_grown = True
+        more = self._more[submission.campaign, submission.round, submission.site]
+        more.answers += submission.records
+        more.ones += submission.ones
 
     def write(self) -> None:
         """Write all that are accepted or late."""
         if not self._new:
             return
-        self._write_tallies()
+        if self._more:
+            queries.tally(
+                self._connection,
+                [
+                    {
+                        "of_campaign": campaign,
+                        "of_round": number,
+                        "of_site": site,
+                        "more_answers": more.answers,
+                        "more_ones": more.ones,
+                    }
+                    for (campaign, number, site), more in self._more.items()
+                ],
+            )
         changed = sorted({(one.campaign, one.site) for one, _ in self._new})
         queries.receive_answers(
             self._connection,
@@ -219,34 +225,6 @@ class StoringAnswers:
             [
                 _row(number, submission, state, self._now)
                 for number, (submission, state) in enumerate(self._new, first)
-            ],
-        )
-
-    def _write_tallies(self) -> None:
-        grown = [(key, tally) for key, tally in self._tallies.items() if tally.has_grown]
-        queries.tally(
-            self._connection,
-            [
-                {
-                    "campaign": campaign,
-                    "round": number,
-                    "site": site,
-                    "answers": tally.answers,
-                    "ones": tally.ones,
-                }
-                for (campaign, number, site), tally in grown
-                if tally.is_new
-            ],
-            [
-                {
-                    "of_campaign": campaign,
-                    "of_round": number,
-                    "of_site": site,
-                    "now_answers": tally.answers,
-                    "now_ones": tally.ones,
-                }
-                for (campaign, number, site), tally in grown
-                if not tally.is_new
             ],
         )
 

@@ -52,7 +52,7 @@ _CAMPAIGNS = (
     .with_for_update(key_share=True)
 )
 _SITES = (
-    select(sites.c.site, sites.c.enrolled, sites.c.left_at, sites.c.received, sites.c.late)
+    select(sites.c.site, sites.c.enrolled, sites.c.left_at, sites.c.received)
     .where(
         sites.c.campaign == bindparam("campaign"),
         sites.c.site.in_(bindparam("names", expanding=True)),
@@ -60,32 +60,35 @@ _SITES = (
     .order_by(sites.c.site)
     .with_for_update(key_share=True)
 )
-_ROUNDS = (
-    select(rounds.c.round, rounds.c.state, rounds.c.digest)
-    .where(
-        rounds.c.campaign == bindparam("campaign"),
-        rounds.c.round.in_(bindparam("numbers", expanding=True)),
+_ANSWERING = (
+    select(
+        sites.c.site,
+        sites.c.enrolled,
+        sites.c.left_at,
+        sites.c.received,
+        sites.c.late,
+        campaigns.c.state,
+        campaigns.c.closes_at,
     )
-    .order_by(rounds.c.round)
-    .with_for_update(read=True)
+    .join(campaigns, campaigns.c.digest == sites.c.campaign)
+    .where(
+        sites.c.campaign == bindparam("campaign"),
+        sites.c.site.in_(bindparam("names", expanding=True)),
+    )
+    .order_by(sites.c.site)
+    .with_for_update(key_share=True, of=sites)
 )
-_ENDS = select(campaigns.c.digest, campaigns.c.state, campaigns.c.closes_at).where(
-    campaigns.c.digest.in_(bindparam("digests", expanding=True))
-)
-_TALLIES = select(tallies.c.round, tallies.c.site, tallies.c.answers, tallies.c.ones).where(
-    tallies.c.campaign == bindparam("campaign"),
-    tallies.c.round.in_(bindparam("numbers", expanding=True)),
-    tallies.c.site.in_(bindparam("names", expanding=True)),
-)
-_INSERT_TALLIES = insert(tallies)
-_UPDATE_TALLIES = (
+_TALLY = (
     update(tallies)
     .where(
         tallies.c.campaign == bindparam("of_campaign"),
         tallies.c.round == bindparam("of_round"),
         tallies.c.site == bindparam("of_site"),
     )
-    .values(answers=bindparam("now_answers"), ones=bindparam("now_ones"))
+    .values(
+        answers=tallies.c.answers + bindparam("more_answers"),
+        ones=tallies.c.ones + bindparam("more_ones"),
+    )
 )
 _NUMBERS = (
     update(counters)
@@ -153,16 +156,11 @@ def lock_sites(connection: Connection, campaign: str, names: Collection[str]) ->
     return connection.execute(_SITES, {"campaign": campaign, "names": list(names)}).all()
 
 
-def hold_rounds(
-    connection: Connection, campaign: str, numbers: Collection[int]
+def lock_answering(
+    connection: Connection, campaign: str, names: Collection[str]
 ) -> Sequence[AnyRow]:
-    """These rounds of a campaign, those that were opened; none closes until the commit."""
-    return connection.execute(_ROUNDS, {"campaign": campaign, "numbers": list(numbers)}).all()
-
-
-def ends(connection: Connection, digests: Collection[str]) -> Sequence[AnyRow]:
-    """Whether these campaigns have ended, and when they do."""
-    return connection.execute(_ENDS, {"digests": list(digests)}).all()
+    """The same of a score campaign, with the campaign's state and end beside each."""
+    return connection.execute(_ANSWERING, {"campaign": campaign, "names": list(names)}).all()
 
 
 def next_number(connection: Connection, uploads_: int) -> int:
@@ -180,25 +178,14 @@ def store(connection: Connection, new_uploads: Rows, new_pending: Rows) -> None:
     connection.execute(_INSERT_PENDING, new_pending)
 
 
-def tallies_of(
-    connection: Connection, campaign: str, numbers: Collection[int], names: Collection[str]
-) -> Sequence[AnyRow]:
-    """What these sites have answered in these rounds, where they have."""
-    values = {"campaign": campaign, "numbers": list(numbers), "names": list(names)}
-    return connection.execute(_TALLIES, values).all()
-
-
 def store_answers(connection: Connection, new_uploads: Rows) -> None:
     """Uploads of answers, whose bits are in the tallies."""
     connection.execute(_INSERT_UPLOADS, new_uploads)
 
 
-def tally(connection: Connection, new: Rows, changed: Rows) -> None:
-    """What sites have answered, as it is now."""
-    if new:
-        connection.execute(_INSERT_TALLIES, new)
-    if changed:
-        connection.execute(_UPDATE_TALLIES, changed)
+def tally(connection: Connection, more: Rows) -> None:
+    """Add to what sites have answered in rounds."""
+    connection.execute(_TALLY, more)
 
 
 def receive_answers(connection: Connection, of_sites: Rows) -> None:

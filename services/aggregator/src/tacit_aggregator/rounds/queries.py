@@ -7,12 +7,14 @@ from sqlalchemy import (
     BigInteger,
     ColumnElement,
     Connection,
+    Integer,
     Select,
     bindparam,
     case,
     exists,
     func,
     insert,
+    literal,
     select,
     update,
 )
@@ -85,8 +87,14 @@ _LOCK_ROUND = (
     .where(rounds.c.campaign == bindparam("campaign"), rounds.c.state == "open")
     .with_for_update(key_share=True)
 )
+_LOCK_ROUNDS = (
+    select(rounds.c.round)
+    .where(rounds.c.campaign == bindparam("campaign"))
+    .order_by(rounds.c.round)
+    .with_for_update(key_share=True)
+)
 _HOLD_ROUND = (
-    select(rounds.c.round, rounds.c.state)
+    select(rounds.c.state, rounds.c.digest)
     .where(rounds.c.campaign == bindparam("campaign"), rounds.c.round == bindparam("number"))
     .with_for_update(read=True)
 )
@@ -122,6 +130,7 @@ _CLOSE = (
         sites=bindparam("all_sites"),
     )
 )
+_INSERT_ROUND = insert(rounds)
 _EXTEND = (
     update(rounds)
     .where(_ROUND)
@@ -131,6 +140,13 @@ _ASK = (
     update(campaigns)
     .where(campaigns.c.digest == bindparam("of_campaign"))
     .values(asked_n=bindparam("asked"), least=bindparam("at_least"))
+)
+# Nobody enrols once there is a question, so all that can answer it are here.
+_OPEN_TALLIES = insert(tallies).from_select(
+    ["campaign", "round", "site", "answers", "ones"],
+    select(
+        sites.c.campaign, bindparam("of_round", type_=Integer), sites.c.site, literal(0), literal(0)
+    ).where(sites.c.campaign == bindparam("of_campaign"), sites.c.enrolled > 0),
 )
 _TALLY = _OF_ROUND & (tallies.c.site == bindparam("of_site"))
 _ANSWERS_OF_SITE = select(tallies.c.answers).where(_TALLY)
@@ -151,6 +167,11 @@ def lock(connection: Connection, campaign: str) -> None:
     """Keep answers, done marks and other processes from a campaign and its open round."""
     connection.execute(_LOCK_CAMPAIGN, {"campaign": campaign})
     connection.execute(_LOCK_ROUND, {"campaign": campaign})
+
+
+def lock_all(connection: Connection, campaign: str) -> None:
+    """Keep answers, late ones too, and done marks from all rounds of a campaign that is locked."""
+    connection.execute(_LOCK_ROUNDS, {"campaign": campaign})
 
 
 def hold(connection: Connection, campaign: str, number: int) -> AnyRow | None:
@@ -202,8 +223,10 @@ def ask(connection: Connection, campaign: str, asked_n: int, least: int) -> None
 
 
 def store(connection: Connection, values: dict[str, Any]) -> None:
-    """A round that is opened."""
-    connection.execute(insert(rounds).values(**values))
+    """A round that is opened, with a tally for each site."""
+    connection.execute(_INSERT_ROUND, values)
+    of = {"of_campaign": values["campaign"], "of_round": values["round"]}
+    connection.execute(_OPEN_TALLIES, of)
 
 
 def extend(connection: Connection, campaign: str, number: int, until: float) -> None:
@@ -228,18 +251,16 @@ def drop(connection: Connection, campaign: str, now: float) -> None:
         connection.execute(_DROP_SITE, by_site)
 
 
-def answers_of_site(connection: Connection, campaign: str, number: int, site: str) -> int | None:
-    """How many answers of a site to an open round are stored; None: it has sent nothing."""
+def answers_of_site(connection: Connection, campaign: str, number: int, site: str) -> int:
+    """How many answers of a site to an open round are stored."""
     of = {"of_campaign": campaign, "of_round": number, "of_site": site}
-    return connection.execute(_ANSWERS_OF_SITE, of).scalar_one_or_none()
+    return int(connection.execute(_ANSWERS_OF_SITE, of).scalar_one_or_none() or 0)
 
 
 def mark_done(connection: Connection, campaign: str, number: int, site: str, now: float) -> None:
     """Note that a site has given all its answers."""
     of = {"of_campaign": campaign, "of_round": number, "of_site": site}
-    if not connection.execute(_MARK_DONE, {**of, "at": now}).rowcount:
-        values = {"campaign": campaign, "round": number, "site": site, "done_at": now}
-        connection.execute(insert(tallies).values(answers=0, ones=0, **values))
+    connection.execute(_MARK_DONE, {**of, "at": now})
 
 
 def _close(

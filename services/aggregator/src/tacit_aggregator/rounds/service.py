@@ -33,7 +33,7 @@ def mark_done(
     row = queries.lock_site(connection, campaign, site)
     if row is None or row.left_at is not None:
         raise Refusal(Problems.NOT_ENROLLED, "The site has not enrolled, or it has left.")
-    stored = queries.answers_of_site(connection, campaign, number, site) or 0
+    stored = queries.answers_of_site(connection, campaign, number, site)
     if stored != answers:
         raise Refusal(
             Problems.ANSWERS_MISSING,
