@@ -43,10 +43,10 @@ def told_to_stop(replica: AggregatorProcess) -> None:
 @pytest.mark.parametrize(
     ("count", "end"),
     [
-        pytest.param(2, killed),
-        pytest.param(3, told_to_stop),
+        pytest.param(3, killed),
+        pytest.param(3, told_to_stop, marks=pytest.mark.long),
         pytest.param(2, told_to_stop, marks=pytest.mark.long),
-        pytest.param(3, killed, marks=pytest.mark.long),
+        pytest.param(2, killed, marks=pytest.mark.long),
     ],
 )
 def test_every_round_closes_once_while_replicas_end_and_come_back_under_load(

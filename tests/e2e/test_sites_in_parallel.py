@@ -95,6 +95,7 @@ def test_sites_in_parallel_are_counted_once_while_the_aggregator_is_killed_twice
         check_exactly_once(stage, campaign, sites)
 
 
+@pytest.mark.long
 def test_sites_in_parallel_are_counted_once_over_a_network_that_loses_requests_and_answers(
     tmp_path: Path,
 ) -> None:

@@ -36,7 +36,7 @@ def check_exact(made: Scene, sketch: CoverageSketch) -> None:
     assert (state, first, last) == ("counted", 1, uploads)
 
 
-@pytest.mark.parametrize("count", [2, 3])
+@pytest.mark.parametrize("count", [pytest.param(2, marks=pytest.mark.long), 3])
 def test_each_upload_is_counted_once_when_the_one_on_duty_is_killed_and_comes_back(
     tmp_path: Path, count: int
 ) -> None:
@@ -57,6 +57,7 @@ def test_each_upload_is_counted_once_when_the_one_on_duty_is_killed_and_comes_ba
             assert not [line for line in one.lines if line.get("level") == "error"]
 
 
+@pytest.mark.long
 def test_a_server_that_hangs_is_off_duty_and_another_counts(
     tmp_path: Path, generator: np.random.Generator
 ) -> None:
