@@ -2,15 +2,17 @@
 
 import random
 import time
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from tests.support.aggregator import PATIENCE
+from tacit_client.cli.exits import ExitCode
+from tests.support.aggregator import PATIENCE, until
 from tests.support.postgres import BACKENDS
 from tests.support.relay import Faults
-from tests.support.scene import finished, service
+from tests.support.scene import service
 from tests.support.score_oracle import ScoreOracle
 from tests.support.score_scene import (
     ScoreSite,
@@ -25,11 +27,31 @@ N = EACH * len(SITES)
 ROUNDS = 3
 
 
-def answer_at_once(sites: list[ScoreSite]) -> list[int]:
-    """All sites answer as processes of their own; how each ended."""
+def answer_at_once(sites: Sequence[ScoreSite]) -> None:
+    """All sites answer as processes of their own, until each has ended somehow."""
     running = [site.begin_answering() for site in sites]
     try:
-        return [process.wait(PATIENCE) for process in running]
+        for process in running:
+            process.wait(PATIENCE)
+    finally:
+        for process in running:
+            process.kill()
+            process.wait()
+
+
+def answer_till_the_end(sites: Sequence[ScoreSite]) -> None:
+    """Have all of them contribute; whoever gives up begins again, for the others wait for it."""
+    running = [site.begin_answering() for site in sites]
+
+    def have_ended() -> bool:
+        for number, process in enumerate(running):
+            if process.poll() == ExitCode.TRY_LATER:
+                running[number] = sites[number].begin_answering()
+        return all(process.poll() is not None for process in running)
+
+    try:
+        until(have_ended, seconds=2 * PATIENCE)
+        assert [process.returncode for process in running] == [0] * len(sites)
     finally:
         for process in running:
             process.kill()
@@ -37,17 +59,14 @@ def answer_at_once(sites: list[ScoreSite]) -> list[int]:
 
 
 def campaign_over(folder: Path, faults: Faults, backend: str = "sqlite") -> None:
-    """Three sites answer as processes; those that gave up are asked again."""
+    """Three sites answer as processes."""
     with service(folder / "aggregator", faults, backend) as stage:
         stage.start()
         with stage.owner() as owner:
             campaign = create_score_campaign(owner, N, rounds=ROUNDS)
             scores = some_scores(SITES, EACH)
             sites = score_sites(stage.aggregator, campaign, folder, scores, per_upload=4)
-            codes = answer_at_once(sites)
-            for site, code in zip(sites, codes, strict=True):
-                if code:
-                    finished(site.answer)
+            answer_till_the_end(sites)
             oracle = ScoreOracle(stage.database_url, campaign, sites)
             oracle.check(owner)
             for site in sites:
