@@ -43,7 +43,7 @@ def move(stage: TwoServers) -> None:
 def have_passed(stage: TwoServers, scene: ScoreScene, which: str, table: str = "campaigns") -> None:
     """Have this time be a minute ago."""
     name = {"campaigns": "digest", "rounds": "campaign"}[table]
-    passed = f"UPDATE {table} SET {which} = %s WHERE {name} = %s RETURNING 1"  # noqa: S608
+    passed = f"UPDATE {table} SET {which} = %s WHERE {name} = %s RETURNING 1"  # noqa: S608 -- names of this file
     assert stage.query(passed, true_time() - 60, scene.digest) == [(1,)]
 
 
