@@ -160,6 +160,21 @@ def test_only_plain_json_is_read(campaign: Scene, headers: dict[str, str]) -> No
     assert problem_name(answer) == "unsupported-media"
 
 
+@pytest.mark.parametrize(
+    ("name", "wrong", "right"),
+    [("content-type", "text/plain", "application/json"), ("content-encoding", "gzip", "identity")],
+)
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_header_that_is_there_twice_is_refused_if_either_is_wrong(
+    campaign: Scene, name: str, wrong: str, right: str, turned: bool
+) -> None:
+    site = campaign.site()
+    headers = [(name, wrong), (name, right)]
+    given = [*(() if name == "content-type" else JSON.items()), *headers[:: -1 if turned else 1]]
+    answer = site.http.put(f"{campaign.address}/uploads/{'0' * 32}", content=b"{}", headers=given)
+    assert problem_name(answer) == "unsupported-media"
+
+
 def test_a_body_beyond_the_limit_is_refused_said_or_unsaid(
     campaign: Scene, aggregator: Aggregator
 ) -> None:

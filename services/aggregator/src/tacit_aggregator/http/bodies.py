@@ -80,18 +80,26 @@ class Body:
 
 
 def _check_headers(request: Request, most: int) -> None:
-    headers = dict(request.scope["headers"])  # each look-up would go through all of them
-    content_type = headers.get(b"content-type", b"")
-    if content_type != b"application/json":
-        kind, _, parameters = content_type.partition(b";")
-        charset = parameters.replace(b" ", b"").replace(b'"', b"").lower()
-        if kind.strip().lower() != b"application/json" or charset not in (b"", b"charset=utf-8"):
+    """Refuse by what any header says, also where it is there twice; one look at each."""
+    is_json = False
+    for name, value in request.scope["headers"]:
+        if name == b"content-type":
+            is_json = _is_json(value)
+        wrong = name == b"content-type" and not is_json
+        if wrong or (name == b"content-encoding" and value.lower() != b"identity"):
             raise Refusal(Problems.UNSUPPORTED_MEDIA)
-    if headers.get(b"content-encoding", b"identity").lower() != b"identity":
+        if name == b"content-length" and value.isdigit() and int(value) > most:
+            raise _too_large(most)
+    if not is_json:
         raise Refusal(Problems.UNSUPPORTED_MEDIA)
-    length = headers.get(b"content-length", b"0")
-    if length.isdigit() and int(length) > most:
-        raise _too_large(most)
+
+
+def _is_json(content_type: bytes) -> bool:
+    if content_type == b"application/json":
+        return True
+    kind, _, parameters = content_type.partition(b";")
+    charset = parameters.replace(b" ", b"").replace(b'"', b"").lower()
+    return kind.strip().lower() == b"application/json" and charset in (b"", b"charset=utf-8")
 
 
 def _too_large(most: int) -> Refusal:
